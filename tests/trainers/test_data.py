@@ -231,6 +231,10 @@ STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
         ('a,"b, c",4.0\nd,e,0\n', "0:5", [0.8, 0.0]),
         ("\n0.5\ta\tb\n\n0.75\tc\td\n", None, [0.5, 0.75]),
         ('sentence1;sentence2;score\n"a; b";c, d;0.25\nd;e;1\n', None, [0.25, 1.0]),
+        ("s1;s2;score\na;b;0,25\nd;e;1\n", None, [0.25, 1.0]),
+        ("a\tb\t0,25\nd\te\t1,0\n", None, [0.25, 1.0]),
+        ("s1,s2,score\na,b,25%\nd,e,4 %\n", None, [0.25, 0.04]),
+        ("s1,s2,score\na,b,25%\nd,e,4%\n", "0:50", [0.5, 0.08]),
         ("score\ts1\ts2\n0.5\ta\tb\nnan\tc\td\n0.1\t\td\ngood\te\tf\n1\tg\t\n0.75\ti\tj\n", None, [0.5, 0.75]),
     ],
     ids=[
@@ -242,6 +246,10 @@ STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
         "no header",
         "score first",
         "semicolons",
+        "decimal commas",
+        "decimal commas without a header",
+        "percent signs",
+        "percent signs and a scale",
         "unusable rows",
     ],
 )
@@ -283,9 +291,9 @@ def test_a_row_of_graded_pairs_with_other_cells_than_the_header_is_named(tmp_pat
         (
             "score\tsentence1\tsentence2\n3\ta\tb\n",
             None,
-            "row 1: the score 3 is not on the scale 0:1: .* --scale 0:5",
+            "line 2: the score 3 is not on the scale 0:1: .* --scale 0:5",
         ),
-        (STSB.format(1) + STSB.format(-1), None, "row 2: the score -1 is not on the scale 0:5"),
+        (STSB.format(1) + STSB.format(-1), None, "line 2: the score -1 is not on the scale 0:5"),
         ("score\tsentence1\tsentence2\nnan\ta\tb\n1\ta\t\n", None, "holds no graded pair"),
         ("score\tsentence1\tsentence2\n", None, "holds no graded pair"),
         ("", None, r"is empty \(0 bytes\)"),

@@ -172,12 +172,29 @@ def test_a_table_of_another_kind_is_one_line(
     assert not Path("runs").exists()
 
 
+def test_copies_and_rows_that_cannot_be_used_are_counted(capsys: Capsys) -> None:
+    """Copies differ in case, spaces and marks at most, as in every table."""
+    rows = [
+        ("A dog!", "x"),
+        ("a  DOG", "x"),
+        ("a dog.", "y"),
+        ("cat", "y"),
+        ("bird", ""),
+        ("", "x"),
+        ("A cat", "y"),
+    ]
+    assert read_labelled(str(write_table(Path("own.csv"), rows))) == {"A dog!": "x", "cat": "y", "A cat": "y"}
+    said = "own.csv: left out: copies (1), copies with another label (1), rows without text or label (2)\n"
+    assert capsys.readouterr().err == said
+
+
 def test_held_back_texts_are_never_trained_on(
     tables: tuple[Path, Path], tiny_bert: Path, capsys: Capsys
 ) -> None:
+    copies = [(f"{text.upper()}!", label) for text, label in read_labelled("own.csv").items()]
     rows = [
         *read_labelled("held.csv").items(),
-        *list(read_labelled("own.csv").items())[:5],
+        *copies[:5],
         ("a horse", "new"),
     ]
     write_table(Path("held.csv"), rows)

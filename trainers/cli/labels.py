@@ -14,6 +14,7 @@ from trainers.cli.auto import starting_encoder
 from trainers.cli.evaluate import SHOWN, ColumnsOption
 from trainers.data.labelled import BATCH_SIZE, STEPS, Labelled, drawn, pairs_of, read_labelled
 from trainers.data.reading import own_columns
+from trainers.data.tables import normalised
 from trainers.settings import Request
 
 if TYPE_CHECKING:
@@ -66,9 +67,11 @@ def labels(options: LabelsOptions) -> None:
     own = own_columns(options.columns)
     labelled, held_back = read_labelled(table, own), read_labelled(test, own) if test else {}
     labelled = labelled if options.shots is None else drawn(labelled, options.shots, options.seed)
-    if shared := labelled.keys() & held_back.keys():
-        note(f"{test}: left out: texts that are in {table} ({len(shared):,})")
-        held_back = {text: label for text, label in held_back.items() if text not in shared}
+    keys = {*map(normalised, labelled)}
+    unseen = {text: label for text, label in held_back.items() if normalised(text) not in keys}
+    if shared := len(held_back) - len(unseen):
+        note(f"{test}: left out: texts that are in {table} ({shared:,})")
+    held_back = unseen
     if unknown := {*held_back.values()} - {*labelled.values()}:
         count = counted(len(unknown), "label")
         note(f"{test}: {count} not in {table}, such as {min(unknown)!r}: counted as wrong")

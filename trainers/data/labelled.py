@@ -1,16 +1,16 @@
 """Texts with labels from a user's table: drawn, and paired by label."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import xxhash
 
-from pipelines.base.console import InputError, counted
+from pipelines.base.console import InputError, counted, note
 from pipelines.storage.pair_files import PAIR_COLUMNS
-from trainers.data.tables import LABEL, LABELLED, TEXT, read_table
+from trainers.data.tables import LABEL, LABELLED, TEXT, left_out, normalised, read_table
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -23,7 +23,7 @@ PER_SENTENCE = 4  # pairs of a text, on average, as `augment build-pairs --pairs
 def read_labelled(table: str, columns: Mapping[str, str] | None = None) -> Labelled:
     """Read texts and labels, of copies the first one's; `columns` are those that are called otherwise.
 
-    Raises InputError for other columns, or one label.
+    Rows that are left out are counted on stderr. Raises InputError for other columns, or one label.
     """
     whole = read_table(table, {"label": LABELLED}, columns)
     if not whole.kind:
@@ -33,9 +33,19 @@ def read_labelled(table: str, columns: Mapping[str, str] | None = None) -> Label
             "or yours, as in --columns text=body,label=topic"
         )
     labelled: Labelled = {}
+    labels, omitted = dict[str, str](), Counter[str]()
     for row in whole.rows:
-        if row["text"] and row["label"]:
-            labelled.setdefault(row["text"], row["label"])
+        text, label = row["text"], row["label"]
+        if not (text and label):
+            omitted["rows without text or label"] += 1
+            continue
+        key = normalised(text)
+        if key in labels:
+            omitted["copies" if labels[key] == label else "copies with another label"] += 1
+        else:
+            labels[key] = labelled[text] = label
+    if omitted:
+        note(f"{table}: {left_out(omitted)}")
     count = len({*labelled.values()})
     if count < 2:
         raise InputError(f"{table} has {counted(count, 'label')}: give texts with two or more")

@@ -2,11 +2,12 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipelines.base.console import InputError, note
+from pipelines.base.console import InputError, note, note_once
 from pipelines.base.tables.columns import find_columns, header_names
 from pipelines.base.tables.reader import opened
 from pipelines.base.tables.table import Table
@@ -23,6 +24,8 @@ KINDS = (
     "graded",
 )  # of data that an objective may read, and the options that name it
 Scale = tuple[float, float]
+PERCENT: Scale = (0.0, 100.0)
+DECIMAL_COMMA = re.compile(r"[-+]?\d*(,\d+)?")
 Spellings: TypeAlias = Mapping[str, str]
 """The columns of a table that the user names, by what they hold."""
 
@@ -97,25 +100,29 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
         raise InputError(f"no graded pairs at {str(path)!r}: give a table with --graded")
     with opened(path, header_names([GRADED])) as (table, _):
         columns, layout_scale = _layout(path, table)
-        rows = [stripped(row) for row in table.rows(columns, ("first", "second"))]
-    low, high = scale or layout_scale
-    filled = [(number, row) for number, row in enumerate(rows, 1) if any(row.values())]
+        located = [(place, stripped(row)) for place, row in table.located_rows(columns, ("first", "second"))]
+    filled = [(place, row) for place, row in located if any(row.values())]
+    cells = [row["grade"] for _, row in filled]
+    scores, is_percent = numbers_in(cells)
+    low, high = scale or (PERCENT if is_percent else layout_scale)
+    unread = first_unread(cells, scores, [place for place, _ in filled])
     left, right, labels, dropped = [], [], [], 0
-    for number, row in filled[:limit]:
-        score = number_in(row["grade"])
+    for (place, row), score in islice(zip(filled, scores, strict=True), limit):
         if math.isnan(score) or not (row["first"] and row["second"]):
             dropped += 1
             continue
         if not low <= score <= high:
             raise InputError(
-                f"{path} row {number}: the score {score:g} is not on the scale {low:g}:{high:g}: "
+                f"{place}: the score {score:g} is not on the scale {low:g}:{high:g}: "
                 "give the right one, e.g. --scale 0:5"
             )
         left.append(row["first"])
         right.append(row["second"])
         labels.append((score - low) / (high - low))
     if not left:
-        raise InputError(f"{path} holds no graded pair: a score and two sentences a row are expected")
+        raise InputError(f"{path} holds no graded pair{unread}: a score and two sentences a row are expected")
+    if unread:
+        note_once(f"{path}: grades that are no numbers{unread}: left out")
     return Examples(left, left, right, dropped, labels), (low, high)
 
 
@@ -125,7 +132,9 @@ def _layout(path: Path, table: Table) -> tuple[dict[str, str], Scale]:
     if len(columns) == len(GRADED):
         is_relatedness = columns["grade"].strip().lower() == "relatedness_score"
         return columns, (1.0, 5.0) if is_relatedness else (0.0, 1.0)
-    numeric = [number for number, cell in enumerate(table.opening, 1) if not math.isnan(number_in(cell))]
+    numeric = [
+        number for number, cell in enumerate(table.opening, 1) if not math.isnan(numbers_in([cell])[0][0])
+    ]
     if len(table.opening) >= 7 and 5 in numeric:
         return {"first": "6", "second": "7", "grade": "5"}, (0.0, 5.0)
     if len(table.opening) == 3 and numeric == [1]:
@@ -137,6 +146,28 @@ def _layout(path: Path, table: Table) -> tuple[dict[str, str], Scale]:
         f"{path} begins {opening[:80]!r}: expected a header with score, sentence1 and sentence2, "
         "or STS-B's columns, or a score and two sentences"
     )
+
+
+def numbers_in(cells: Sequence[str]) -> tuple[list[float], bool]:
+    """Return the finite numbers that cells hold, else NaN, and whether they are percents.
+
+    Decimal commas and percent signs are read where all cells with a digit have them.
+    """
+    filled = [cell for cell in cells if any(map(str.isdigit, cell))]
+    is_percent = bool(filled) and all(cell.endswith("%") for cell in filled)
+    if is_percent:
+        cells, filled = ([cell.removesuffix("%").rstrip() for cell in of] for of in (cells, filled))
+    if all(map(DECIMAL_COMMA.fullmatch, filled)):
+        cells = [cell.replace(",", ".") for cell in cells]
+    return [*map(number_in, cells)], is_percent
+
+
+def first_unread(cells: Sequence[str], numbers: Sequence[float], places: Sequence[str]) -> str:
+    """Return the first cell that has no number, and where it stands, for a message; "" for none."""
+    for cell, number, place in zip(cells, numbers, places, strict=True):
+        if cell and math.isnan(number):
+            return f", such as {cell[:40]!r} ({place})"
+    return ""
 
 
 def number_in(cell: str) -> float:

@@ -11,10 +11,11 @@ from augment.models.weights import HUB_NAMES, hub_weights, installed_encoder
 from pipelines.base.console import InputError, MissingExtraError
 from trainers.data.examples import Examples, with_corpus
 from trainers.data.reading import KINDS, read_examples
+from trainers.data.tables import normalised
 from trainers.encoders.location import COMMIT, STARTER, Source, locate
 from trainers.scores.dev_set import dev_of
 from trainers.scores.result_files import read_recipe
-from trainers.scores.task import Task, normalised
+from trainers.scores.task import Task
 from trainers.settings import DataOptions
 
 # by suite and set: distinct texts seen in training, and all

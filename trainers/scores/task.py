@@ -1,14 +1,12 @@
 """What evaluations are made of: sets of texts that give metrics, suites of such sets, and their scores."""
 
 import hashlib
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from trainers.encoders.vectors import Vectors
@@ -17,9 +15,6 @@ DATA_VARIABLE = "TWINVIEWS_DATA"  # names the folder of the benchmarks, if no op
 MARK = "* "  # begins the note of a set whose task is easier or harder than the papers'; its figures are printed with it
 PREFIX = "judge-"  # how the names of suites of a user's own tables begin
 SEED = 1111  # the default seed of an evaluation: SentEval's own, which gives `transfer` its folds
-
-# Not marks, which are vowels in many scripts. Joiners and other invisible characters go with the spaces.
-IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
 
 
 class Predictions(NamedTuple):
@@ -123,8 +118,3 @@ class Scores(NamedTuple):
     suite: Suite
     values: dict[str, Any]
     predictions: Mapping[str, Predictions]
-
-
-def normalised(text: str) -> str:
-    """Return a text without case, spaces, punctuation and symbols; stripped, if it has nothing else."""
-    return IGNORED.sub("", unicodedata.normalize("NFKC", text).casefold()) or text.strip()

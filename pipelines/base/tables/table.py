@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -43,6 +43,12 @@ class Table:
         it is in gives a row for each. Others may be missing, and become strings. Raises InputError for a row
         that says otherwise or is damaged.
         """
+        return (row for _, row in self.located_rows(columns, texts))
+
+    def located_rows(
+        self, columns: Mapping[str, str], texts: Sequence[str], single: Collection[str] = ()
+    ) -> Iterator[tuple[str, Row]]:
+        """Stream the rows with where they stand; the roles `single` hold no lists and no objects."""
         for role in texts:
             kind = self.types.get(columns[role], TEXT_TYPES[0])
             if kind not in TEXT_TYPES:
@@ -50,10 +56,14 @@ class Table:
         lead = columns[texts[0]]
         for where, record in self.records([lead, *columns.values()]):
             for cells in _items(record, lead):
-                yield {
-                    role: _text(where, column, cells.get(column), is_text=role in texts)
-                    for role, column in columns.items()
-                }
+                row = Row()
+                for role, column in columns.items():
+                    value = cells.get(column)
+                    if role in single and isinstance(value, list | dict):
+                        problem = f"{where}: the {column} {as_text(value)!r:.60} is a list or an object"
+                        raise InputError(f"{problem}: give a text one {column}")
+                    row[role] = _text(where, column, value, is_text=role in texts)
+                yield where, row
 
 
 def flat(value: Mapping[str, Any]) -> Mapping[str, Any]:

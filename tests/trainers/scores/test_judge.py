@@ -23,6 +23,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from small_trainings import Capsys, error_line, train, train_killed
 
 from pipelines.base.console import InputError
+from trainers.data.labelled import read_labelled
 from trainers.encoders.vectors import Vectors
 from trainers.scores.pages.judged_part import text_changes
 from trainers.scores.pages.verdict_table import verdict_table
@@ -315,11 +316,10 @@ GRADES = [
             [(str(number), str(number)) for number in range(9)],
             "whose label has fewer than 5 (9)",
         ),
-        (("text", "label"), [("a", "['x', 'y']")] * 9, "the label \"['x', 'y']\" is a list or an object"),
         (("query", "document"), [("a", ""), ("b", " ")], "left out: queries without a document (2)"),
         (PAIRS, GRADES[:2], "1 pair with grades; left out: rows without two texts and a finite"),
         (PAIRS, [("a", "b", 1), ("c", "d", 1)], "2 pairs with grades: nothing to tell apart"),
-        (("text1", "text2", "same"), [("a", "b", 1), ("c", "d", "maybe")], "a 1 or 0 (1): nothing to"),
+        (("text1", "text2", "same"), [("a", "b", 1), ("c", "d", "maybe")], "a 1 or 0, such as 'maybe' ("),
         (("text",), [("a",)], "has the columns text: expected"),
         (("text", "label"), [("a", "b", "c")], "put texts with commas in quotes"),
     ],
@@ -360,19 +360,38 @@ def test_what_is_no_development_set_is_one_line(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_label_of_several_is_refused_in_json_too(tmp_path: Path, capsys: Capsys) -> None:
+def test_a_label_of_several_is_refused_where_a_cell_can_be_a_list(tmp_path: Path, capsys: Capsys) -> None:
     path = tmp_path / "lists.jsonl"
     path.write_text("\n".join(map(json.dumps, LISTS)), encoding="utf-8")
     assert evaluate("starter", "--judge", path) == 2
-    assert "the label '[\"x\"]' is a list" in error_line(capsys)
+    assert "lists.jsonl: line 1: the label '[\"x\"]' is a list" in error_line(capsys)
+    table = {key: [row[key] for row in LISTS] for key in ("text", "label")}
+    for read in (read_judge, read_labelled):
+        for source in (str(path), table):
+            with pytest.raises(
+                InputError, match=r"the label .* is a list or an object: give a text one label"
+            ):
+                read(source)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", ["[{}]", '["{}"]', "{{{}}}", "['{}', 'x']"])
+def test_a_label_in_brackets_is_text_in_a_csv(form: str, tmp_path: Path) -> None:
+    rows = [(f"text {number}", form.format("ab"[number % 2])) for number in range(12)]
+    path = write_table(tmp_path / "brackets.csv", ("text", "label"), rows)
+    assert read_judge(path).title.startswith(f"{path}: 12 texts with 2 labels")
+    assert read_labelled(path) == dict(rows)
 
 
 def test_rows_that_cannot_be_used_are_counted_and_documents_with_two_ids_are_one(
     tmp_path: Path, capsys: Capsys
 ) -> None:
     read_judge(write_table(tmp_path / "grades.csv", PAIRS, [*GRADES, ("m", "n", "0")]))
-    line = "3 pairs with grades; left out: rows without two texts and a finite grade (4) (columns text1, text2, grade)"
-    assert f"grades.csv: taken for {line}\n" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert (
+        "grades.csv: taken for 3 pairs with grades; left out: rows without two texts and a finite grade, "
+        in said
+    )
+    assert f"such as 'nan' ({tmp_path / 'grades.csv'}: line 2) (4) (columns text1, text2, grade)\n" in said
     documents = [("7", "one"), ("8", "two"), ("9", "one"), ("10", ""), ("11", "three")]
     library = write_table(tmp_path / "library.csv", ("id", "text"), documents)
     queries = [("q", "9"), ("q", "7"), ("r", "three"), ("s", "12"), ("", "8"), ("t", "")]

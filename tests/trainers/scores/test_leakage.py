@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from small_trainings import train, write_pairs
 
+from trainers.data.tables import normalised
 from trainers.scores.provenance import find_leaks, leaks_of
-from trainers.scores.task import Result, Task, normalised
+from trainers.scores.task import Result, Task
 
 
 def texts_of(name: str, *texts: str) -> Task:

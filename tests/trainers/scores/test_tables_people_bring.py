@@ -226,6 +226,29 @@ def test_grades_from_0_to_5_and_marks_of_the_same_are_no_classes(tmp_path: Path)
         read_dev(str(tmp_path / "nli.csv"), None)
 
 
+@pytest.mark.parametrize(
+    ("cells", "grades", "unread"),
+    [
+        (["0,83", "0,04", "1"], [0.83, 0.04, 1], ""),
+        (["83%", "4 %", "100%"], [83, 4, 100], ""),
+        (["83,5 %", "4,25%", "100%"], [83.5, 4.25, 100], ""),
+        (["-1,5", "NA", ",5"], [-1.5, 0.5], "'NA' ({}: line 3)"),
+        (["0.83", "0,04", "1"], [0.83, 1], "'0,04' ({}: line 3)"),
+        (["83%", "0.04", "1"], [0.04, 1], "'83%' ({}: line 2)"),
+    ],
+)
+def test_decimal_commas_and_percent_signs_are_read_where_all_grades_have_them(
+    cells: list[str], grades: list[float], unread: str, tmp_path: Path, capsys: Capsys
+) -> None:
+    rows = [f"{letter};{letter}{letter};{cell}" for letter, cell in zip("abc", cells, strict=True)]
+    write_files(tmp_path, {"graded.csv": "\n".join(["s1;s2;score", *rows])})
+    path = tmp_path / "graded.csv"
+    (task,) = read_judge(path).tasks
+    assert [float(line.partition("\t")[0]) for line in task.lines if line] == grades
+    said = f"a finite grade, such as {unread.format(path)} (1)" if unread else "3 pairs with grades (columns"
+    assert said in capsys.readouterr().err
+
+
 def test_a_text_file_is_called_that(tmp_path: Path, capsys: Capsys) -> None:
     write_files(tmp_path, {"notes.txt": "Two dogs run.\nA cat sleeps.\n"})
     assert evaluate("starter", "--judge", tmp_path / "notes.txt") == 2

@@ -11,7 +11,7 @@ import xxhash
 from pipelines.base.console import InputError, note_once
 from pipelines.base.tables.columns import Roles
 from pipelines.base.tables.reader import IN_MEMORY, TableSource
-from trainers.data.tables import FIRST, GRADED, LABELLED, SCORES, SECOND, WholeTable, read_table
+from trainers.data.tables import FIRST, GRADED, LABELLED, SCORES, SECOND, WholeTable, left_out, read_table
 from trainers.scores.tables.labels import read_labels
 from trainers.scores.tables.pair_tables import read_pairs_table
 from trainers.scores.tables.search import read_search
@@ -86,8 +86,7 @@ def read_judge(table: TableSource, shots: int | None = None, own: Mapping[str, s
             items = read_pairs_table(name, whole, omitted)
         # Items that belong together otherwise are others, so that no scores of both are compared.
         items.lines.append("\n".join(row.get("group", "") for row in whole.rows).rstrip())
-    reasons = ", ".join(f"{reason} ({count:,})" for reason, count in omitted.items() if count)
-    summary = items.summary + (f"; left out: {reasons}" if reasons else "")
+    summary = "; ".join(filter(None, [items.summary, left_out(omitted)]))
     if not items.scores:
         raise InputError(f"{name}: {summary}: nothing to tell apart")
     note_once(f"{name}: taken for {summary} (columns {', '.join(columns)})")

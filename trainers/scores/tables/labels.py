@@ -52,10 +52,6 @@ class LabelledTexts:
 def read_labels(rows: Sequence[TableRow], shots: int | None, omitted: Counter[str]) -> TableItems:
     """Return texts with labels as items; what belongs together is trained on and tested together."""
     complete = [row for row in rows if row["text"] and row["label"]]
-    for row in complete:
-        label = row["label"]
-        if label[0] + label[-1] in ("[]", "{}"):
-            raise InputError(f"the label {label[:60]!r} is a list or an object: give a text one label")
     names = [row.get("group", "") for row in complete]
     has_groups = any(names)
     groups = item_groups([[row["text"]] for row in complete], names)

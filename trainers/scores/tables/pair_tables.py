@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from pipelines.base.console import InputError, counted
-from trainers.data.reading import number_in
+from trainers.data.reading import first_unread, numbers_in
 from trainers.data.tables import WholeTable
 from trainers.encoders.vectors import Vectors
 from trainers.scores.pairs import Pair, spearman
@@ -41,13 +41,15 @@ def read_pairs_table(name: str, whole: WholeTable, omitted: Counter[str]) -> Tab
     if not is_same:
         check_grades(name, whole.columns, (row["grade"] for row in whole.rows))
     pairs, groups = list[Pair](), list[str]()
-    for row in whole.rows:
-        grade = SAME.get(row["same"].lower(), np.nan) if is_same else number_in(row["grade"])
+    cells = [row[whole.kind] for row in whole.rows]
+    grades = [SAME.get(cell.lower(), np.nan) for cell in cells] if is_same else numbers_in(cells)[0]
+    for row, grade in zip(whole.rows, grades, strict=True):
         if row["first"] and row["second"] and not np.isnan(grade):
             pairs.append(Pair(row["first"], row["second"], grade))
             groups.append(row.get("group", ""))
     missing = len(whole.rows) - len(pairs)
-    omitted[f"rows without two texts and a {'1 or 0' if is_same else 'finite grade'}"] = missing
+    unread = first_unread(cells, grades, whole.places)
+    omitted[f"rows without two texts and a {'1 or 0' if is_same else 'finite grade'}{unread}"] = missing
     firsts, seconds = [pair.first for pair in pairs], [pair.second for pair in pairs]
     together = item_groups([pair[:2] for pair in pairs], groups)
     title = "average precision" if is_same else "Spearman"

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.base.console import InputError
+from trainers.data.tables import normalised
 from trainers.encoders.vectors import Sided, Vectors
 from trainers.scores.tables.pair_tables import SAME
 from trainers.scores.tables.table_items import Numbers, Score, TableItems, TableRow, item_groups, mean_result
-from trainers.scores.task import Result, normalised
+from trainers.scores.task import Result
 
 DEPTH = 100
 FIGURES = ("nDCG@10", "MRR@10", f"recall@{DEPTH}")

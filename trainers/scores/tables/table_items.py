@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import DisjointSet
 
+from trainers.data.tables import normalised
 from trainers.encoders.vectors import Vectors
-from trainers.scores.task import Predictions, Result, normalised
+from trainers.scores.task import Predictions, Result
 
 SCORE, MACRO = "score", "macro-F1"
 Numbers: TypeAlias = "NDArray[np.int64]"
