@@ -117,7 +117,7 @@ class PairsOptions(OutputOptions):
     pairs: Policy | None = None
     """best: sentence x the best of its views; bsl: two views (back-translations); original: sentence x each view;
     self: sentence x itself; multilingual: sentence x each translation; entailment: premise x entailed hypothesis of
-    NLI sources; columns: sentence x its `pair`, or two --columns of tables; labels: sentences of one label. [best for
+    NLI sources; columns: sentence x its `pair`, or --columns of tables; labels: sentences of one label. [best for
     back-translations by the bundled models, else bsl]"""
     view: list[str] | None = None
     """A view to pair, by its folder's name in data/views or its path; missing ones are made. For bsl twice, for
@@ -139,7 +139,7 @@ class PairsOptions(OutputOptions):
     """For original, best, bsl and columns: a column `negative` of this view of the sentence, such as contradiction,
     where it is ok; made if missing. A sentence that has one and no pair is paired with itself, but not for columns."""
     columns: str | None = None
-    """For columns: LEFT,RIGHT, two columns of the tables given as SOURCE; for entailment
+    """For columns: LEFT,RIGHT, two columns of the tables given as SOURCE, or LEFT,RIGHT,NEGATIVE; for entailment
     PREMISE,HYPOTHESIS,LABEL."""
     labels: str | None = None
     """For entailment: what other labels mean, such as 0=entailment,1=neutral,2=contradiction."""

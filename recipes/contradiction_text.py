@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from trainers.data.tables import normalised
 from trainers.files import filled_lines
-from trainers.scores.task import normalised
 
 FOLDERS = ("sts/SICK", "nli/SNLI", "nli/counterfactual-snli", "nli/breaking_nli")
 STSB = ("sts-dev.csv", "sts-test.csv")

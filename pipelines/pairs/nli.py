@@ -31,6 +31,7 @@ ENTAILED = frozenset({"entailment", "entails", "entailed"})
 CONTRADICTED = frozenset({"contradiction", "contradicts", "contradictory"})
 OTHER_LABELS = frozenset({"neutral", "not_entailment", "unknown"}) | CONTRADICTED
 NLI_LABELS = ENTAILED | OTHER_LABELS
+TEXT_ROLES = ("premise", "hypothesis", NEGATIVE)
 UNLABELLED = frozenset({"", "-", "-1"})
 MEANINGS = ("entailment", "neutral", "contradiction")
 LETTERS = {meaning[0]: meaning for meaning in MEANINGS}
@@ -49,25 +50,31 @@ class NliRow(NamedTuple):
     premise: str
     hypothesis: str
     label: str | None
+    negative: str = ""
 
 
 class TableColumns(NamedTuple):
     """How to read a table as pairs: its columns, none for the usual ones of NLI, and what other labels mean.
 
-    Without an `is_nli`, two columns are pairs, whatever a label says.
+    Without an `is_nli`, two columns are pairs, whatever a label says, and a third one has their negatives.
     """
 
     names: Sequence[str] = ()
     is_nli: bool = True
     meanings: Mapping[str, str] = {}
 
+    @property
+    def roles(self) -> Sequence[str]:
+        """What the columns that are named hold, in their order."""
+        return tuple(COLUMNS) if self.is_nli else TEXT_ROLES
+
 
 def table_columns(columns: str | None, labels: str | None, *, is_nli: bool) -> TableColumns:
     """What `--columns` and `--labels` name; raises InputError if they are not written as these take them."""
     names = [name.strip() for name in columns.split(",")] if columns is not None else []
-    most, form = (3, "columns, PREMISE,HYPOTHESIS,LABEL") if is_nli else (2, "two columns, LEFT,RIGHT")
-    if names and (not 2 <= len(names) <= most or len({*names, ""}) != len(names) + 1):
-        raise InputError(f"--columns {columns}: write the names of {form}")
+    if names and (not 2 <= len(names) <= 3 or len({*names, ""}) != len(names) + 1):
+        form = "PREMISE,HYPOTHESIS,LABEL" if is_nli else "LEFT,RIGHT or LEFT,RIGHT,NEGATIVE"
+        raise InputError(f"--columns {columns}: write the names of columns, {form}")
     meanings = dict[str, str]()
     for part in labels.split(",") if labels is not None else ():
         label, _, meaning = (word.strip().lower() for word in part.rpartition("="))
@@ -97,7 +104,8 @@ def nli_rows(source: Source, columns: TableColumns) -> Iterator[NliRow]:
     Raises InputError for a label without a name.
     """
     table = open_table(source, header_names([COLUMNS]).union(columns.names))
-    for row in table.rows(_find(source.name, table, columns), ("premise", "hypothesis")):
+    chosen = _find(source.name, table, columns)
+    for row in table.rows(chosen, [role for role in TEXT_ROLES if role in chosen]):
         if not columns.is_nli and row.get("label") in NLI_LABELS:
             raise InputError(NLI_INSTEAD.format(source.name))
         label = _meaning(row.get("label"), columns)
@@ -106,7 +114,8 @@ def nli_rows(source: Source, columns: TableColumns) -> Iterator[NliRow]:
                 f"{source.name}: the label {label!r} is a number without a name: "
                 "say what it means, e.g. --labels 0=entailment,1=neutral,2=contradiction"
             )
-        yield NliRow(normalise(row["premise"] or ""), normalise(row["hypothesis"] or ""), label)
+        premise, hypothesis, negative = (normalise(row.get(role) or "") for role in TEXT_ROLES)
+        yield NliRow(premise, hypothesis, label, negative)
 
 
 def _meaning(label: str | None, columns: TableColumns) -> str | None:
@@ -128,7 +137,7 @@ def _find(source: str, table: Table, columns: TableColumns) -> dict[str, str]:
         raise InputError(NLI_INSTEAD.format(source))
     if missing := [name for name in columns.names if not table.has(name)]:
         raise InputError(f"{source} has no column {listed(missing)}, only {names}: check --columns")
-    chosen = usual | dict(zip(COLUMNS, columns.names, strict=False))
+    chosen = usual | dict(zip(columns.roles, columns.names, strict=False))
     role = next((role for role in COLUMNS if role not in chosen), None)
     if columns.is_nli and role is not None:
         raise InputError(
@@ -156,23 +165,26 @@ def table_pairs(
         islice(chain.from_iterable(nli_rows(source, columns) for source in sources), limit) for _ in range(2)
     )
     blocks = _blocks(rows, columns)
-    candidates = Candidates(blocks, unit="rows")
     if negatives:
-        candidates = Candidates(_with_negatives(blocks, again), columns=[NEGATIVE], unit="rows")
+        blocks = _with_negatives(blocks, again)
+    has_negatives = negatives or NEGATIVE in columns.roles[: len(columns.names)]
+    candidates = Candidates(blocks, columns=[NEGATIVE] * has_negatives, unit="rows")
     return candidates, plan, {source.name: how for source in sources}
 
 
 def _blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Iterator[list[Candidate]]:
     """A candidate for each row, with a reason if it is not entailed or is a duplicate."""
-    left, right = ("premise", "hypothesis") if columns.is_nli else columns.names
+    left, right = ("premise", "hypothesis") if columns.is_nli else columns.names[:2]
     unknown = dict[str, None]()
     with TemporaryDirectory() as spool:
         hashes = Seen(Path(spool))
         while rows := list(islice(remaining, BLOCK_ROWS)):
             block = list[Candidate]()
             for row in rows:
-                id = xxhash.xxh64_hexdigest(f"{row.premise}\t{row.hypothesis}".encode())
+                texts = f"{row.premise}\t{row.hypothesis}\t{row.negative}".removesuffix("\t")
+                id = xxhash.xxh64_hexdigest(texts.encode())
                 candidate = Candidate(id, row.premise, row.premise, row.hypothesis, left, right)
+                candidate.negative = row.negative or None
                 candidate.reason = _reason(row, f"{left} or {right}", unknown)
                 # the right text is no view of the left one, with which filters would compare it
                 if not columns.is_nli:
@@ -187,7 +199,7 @@ def _blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Iterator[list
 def _with_negatives(blocks: Iterator[list[Candidate]], rows: Iterator[NliRow]) -> Iterator[list[Candidate]]:
     """The hypotheses that a premise entails get its distinct contradictions, which are all in memory, in turn."""
     contradictions, turns = defaultdict[str, dict[str, None]](dict), Counter[str]()
-    for premise, hypothesis, label in rows:
+    for premise, hypothesis, label, _ in rows:
         if label in CONTRADICTED and hypothesis:
             contradictions[premise][hypothesis] = None
     for block in blocks:

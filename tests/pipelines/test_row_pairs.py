@@ -75,6 +75,21 @@ def test_two_columns_of_a_table_are_pairs(augment: Augment, name: str) -> None:
     assert augment("verify", "data").code == 0
 
 
+def test_a_third_column_is_the_negative(augment: Augment) -> None:
+    """Triplets that differ in their negative alone are several, and one may have none."""
+    rows = ["q,p,n", "q,p,m", "q,p,n", "r,s,", ",p,n"]
+    Path("t.csv").write_text("\n".join(["anchor,positive,negative", *rows]))
+    build = ("build-pairs", "t.csv", "--pairs", "columns", "--columns")
+    counts = json.loads(augment(*build, "anchor,positive,negative", "--json").out)
+    assert counts["dropped"] == {"exact duplicate": 1, "empty anchor or positive": 1}
+    triplets = [(row["view_a"], row["view_b"], row["negative"]) for row in rows_of("data/pairs.arrow")]
+    assert triplets == [("q", "p", "n"), ("q", "p", "m"), ("r", "s", None)]
+    named = augment(*build, "negative,positive,anchor", "--out", "named.arrow")
+    assert (named.code, rows_of("named.arrow")[1]["negative"]) == (0, "q")
+    assert augment(*build, "anchor,positive", "--out", "two.arrow").code == 0
+    assert "negative" not in rows_of("two.arrow")[0]
+
+
 def test_a_body_that_repeats_itself_is_no_failed_view_of_its_title(augment: Augment) -> None:
     body = "As the manual says, as the manual says."
     Path("t.csv").write_text(f'title,body\nManual,"{body}"\n')
@@ -158,14 +173,22 @@ def test_sentences_that_do_not_fit_are_one_line(
 
 TABLES: list[tuple[str, str, str, str]] = [
     ("t.csv", "title,body\na,b\n", "title,text", "t.csv has no column 'text', only 'title', 'body'"),
-    ("t.csv", "title,body\na,b\n", "title", "write the names of two columns"),
-    ("t.csv", "title,body\na,b\n", "title,title", "write the names of two columns"),
+    ("t.csv", "title,body\na,b\n", "title", "write the names of columns, LEFT,RIGHT or LEFT,RIGHT,NEGATIVE"),
+    (
+        "t.csv",
+        "title,body\na,b\n",
+        "title,title",
+        "write the names of columns, LEFT,RIGHT or LEFT,RIGHT,NEGATIVE",
+    ),
     (
         "t.jsonl",
         '{"translation": {"de": "a", "en": "b"}}\n',
         "de,en",
         "no column 'de', 'en', only 'translation'",
     ),
+    ("t.csv", "title,body\na,b\n", "title,body,no", "t.csv has no column 'no', only 'title', 'body'"),
+    ("t.csv", "a,b,c,d\nw,x,y,z\n", "a,b,c,d", "write the names of columns, LEFT,RIGHT or"),
+    ("t.jsonl", '{"a": "x", "b": "y", "c": ["z"]}\n', "a,b,c", "'c' is ['z'], of type list, not text"),
     ("t.jsonl", '{"a": "x", "b": ["y"]}\n', "a,b", "'b' is ['y'], of type list, not text"),
     (
         "nli.tsv",
