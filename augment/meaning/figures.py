@@ -26,6 +26,11 @@ _REWRITES = [
 ]
 """What becomes of a text once number words are digits: fractions, times, dates and money are written as numbers
 are."""
+_REWRITABLE = regex.compile(
+    r"\d|hal[fv]|demi|einhalb|anderthalb|hälfte|moitié|viertel|drittel|mal\b|twice|thrice|mio|mrd|ties\b|sixtieth"
+    r"|quarter|trillion|dozen"
+)
+"""What a text has that one of them changes: most texts have none, and are not looked through for each."""
 _VULGAR = regex.compile(r"(?=[¼-¾⅐-⅞])")
 _VAGUE = regex.compile(r"\b(?=(?:hundred|thousand|million|billion)s\b)")
 _GROUPED = regex.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d{3}(?!\d))")
@@ -122,8 +127,9 @@ def _in_digits(text: str, language: str) -> str:
     plain = _VAGUE.sub("many", _SPELLED_COMMA.sub("", plain)) if is_english else plain
     plain = _WORDS.sub(lambda match: alpha2digit(match[0], language, threshold=0), _HYPHEN.sub(" ", plain))
     plain = plain if is_english else _DECIMAL_COMMA.sub(".", plain)
-    for old, new in _REWRITES:
-        plain = old.sub(new, plain)
+    if _REWRITABLE.search(plain):
+        for old, new in _REWRITES:
+            plain = old.sub(new, plain)
     digits: str = _SCALED.sub(
         lambda match: str(Fraction(match[1]) * int(_SCALES.get(match[2], match[2]))), plain
     )

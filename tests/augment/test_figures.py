@@ -2,14 +2,17 @@
 
 import csv
 import random
+import re
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from num2words import num2words
 
-from augment.meaning.figures import fault, figures
+from augment.meaning.figures import _REWRITABLE, _REWRITES, fault, figures
 
 THINGS = {
     "en": "In the whole of this old city, as far as anybody can say, there are {} houses with a garden of their own.",
@@ -106,6 +109,14 @@ def test_spellings_of_one_value_are_the_same_and_others_are_not(language: str) -
             pair for pair, is_same in pairs if (fault(*pair, language, language) != "figures") is not is_same
         ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("old", [old.pattern for old, _ in _REWRITES])
+@settings(max_examples=5)
+@given(data=st.data())
+def test_whatever_a_rule_rewrites_is_looked_through(old: str, data: st.DataObject) -> None:
+    plain = re.sub(r"\(\?<[!=](?:[^()]|\([^()]*\))*\)", "", old).replace(r"\p{L}", "[a-zäöüé]")
+    assert _REWRITABLE.search(data.draw(st.from_regex(plain)))
 
 
 def test_figures_of_a_long_text_take_no_longer_for_each_word() -> None:
