@@ -235,9 +235,6 @@ class View(BaseModel):
         """What to tell the user of a built view before it views anything."""
         return ()
 
-    def tokenise(self, texts: Sequence[str]) -> None:
-        """Get ready to view these texts; a pipeline calls it early, in another thread."""
-
     def remarks(self, texts: Iterable[str]) -> Sequence[str]:
         """What to tell the user once these texts have been viewed."""
         return ()

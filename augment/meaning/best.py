@@ -105,10 +105,6 @@ class BestOf(View):
         """What to tell the user of a view that chooses."""
         return self._view.notes() if self.chooses else ()
 
-    def tokenise(self, texts: Sequence[str]) -> None:
-        """Let the view which draws get ready."""
-        self._view.tokenise(texts)
-
     def remarks(self, texts: Iterable[str]) -> Sequence[str]:
         """Those of the view which draws."""
         return self._view.remarks(texts)

@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import chain, pairwise
@@ -79,7 +79,6 @@ class MarianTranslator:
     revision: str | None = None  # of the weights, if known: the name of a converted copy
     language: str = "en"  # of the source: how its sentences end
     target: str = ""  # language: German nouns keep their capitals behind a semicolon
-    _tokenised: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -100,11 +99,6 @@ class MarianTranslator:
         from augment.translate.pytorch import TransformersEngine
 
         return TransformersEngine(self.path, self.vocabulary, precision, self.device)
-
-    def tokenise(self, texts: Sequence[str]) -> None:
-        """Tokenise texts before `translate` is called with them, perhaps in another thread."""
-        unique = list(dict.fromkeys(texts))
-        self._tokenised.update(zip(unique, self.vocabulary.encode(unique, self.prefix), strict=True))
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[Translation]:
         """One translation a text, in order, drawn by its seed (0 by default).
@@ -135,10 +129,9 @@ class MarianTranslator:
 
         Equal rows are translated once.
         """
-        self.tokenise([text for text, _ in rows if text not in self._tokenised])
-        parts = {row: self._pieces(*row, self._tokenised[row[0]]) for row in dict.fromkeys(rows)}
-        for text, _ in rows:
-            self._tokenised.pop(text, None)
+        distinct = list(dict.fromkeys(text for text, _ in rows))
+        ids = dict(zip(distinct, self.vocabulary.encode(distinct, self.prefix), strict=True))
+        parts = {row: self._pieces(*row, ids[row[0]]) for row in dict.fromkeys(rows)}
         unique = dict.fromkeys(chain.from_iterable(parts.values()))
         hypotheses = {
             piece: [Translation(piece.text, NOTHING)] for piece in unique if not self._is_known(piece)

@@ -12,7 +12,7 @@ from augment.meaning.figures import fault
 from augment.models.device import resolve_engine
 from augment.text.case import plain_case
 from augment.text.words import has_non_word, has_word_list
-from augment.translate.decoding import Decoding, parse_decoding
+from augment.translate.decoding import parse_decoding
 from augment.translate.marian import NOTHING, MarianTranslator, Translation
 from augment.translate.model_names import resolve_chain
 from augment.view import Runtime, View, ViewResult, row_seed
@@ -49,14 +49,10 @@ class TranslationView(View):
     def languages(self) -> list[str]:
         """The languages of the sentences, of each hop, and of the view, in order."""
 
-    def decodings(self) -> list[Decoding]:
-        """How to decode the last translation (last item) and the others (first item)."""
-        return [parse_decoding(self.decode, self.temperature)]
-
     @property
     def uses_seed(self) -> bool:  # type: ignore[override]
         """Whether seeds change the text."""
-        return any(decoding.sampled for decoding in self.decodings())
+        return parse_decoding(self.decode, self.temperature).sampled
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its models, on one engine.
@@ -73,24 +69,19 @@ class TranslationView(View):
                 f"revision {self.revision!r}: {way} takes {len(hops)} models; join their revisions by +"
             )
         name, models = resolve_chain(self.models, hops, revisions)
-        decodings = self.decodings()
+        decoding = parse_decoding(self.decode, self.temperature)
         engine, precision = resolve_engine(
-            self.translator, self.precision, runtime.device, sampled=self.uses_seed
+            self.translator, self.precision, runtime.device, sampled=decoding.sampled
         )
         revision = HOP.join(model.revision for model in models)
         resolved = {"models": name, "revision": revision, "translator": engine, "precision": precision}
         view = self.model_copy(update=resolved)
         view._legs, settings = [], (engine, precision, runtime.device, runtime.batch_tokens)
         for hop, (path, prefix, commit) in zip(hops, models, strict=True):
-            decoding = decodings[-1 if hop is hops[-1] else 0]
             view._legs.append(
                 ("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit, *hop))
             )
         return view
-
-    def tokenise(self, texts: Sequence[str]) -> None:
-        """Tokenise texts before the view is called with them, perhaps in another thread."""
-        self._legs[0][1].tokenise([plain_case(text)[0] for text in texts])
 
     @property
     def libraries(self) -> tuple[str, ...]:  # type: ignore[override]

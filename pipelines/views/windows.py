@@ -112,7 +112,7 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Result]:
 
 
 def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
-    """Read the next window, and let the view tokenise its texts; None after the last one."""
+    """Read the next window; None after the last one."""
     window = next(windows, None)
     if window is None:
         return None
@@ -120,8 +120,6 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Rows | None:
     columns = [table[name].to_pylist() for name in ("id", "text")]
     seed, key = run.plan.seed, run.plan.spec.seed_key()
     seeds = [0 if seed is None else row_seed(seed, identity, key) for identity in columns[0]]
-    if run.view is not None:
-        run.view.tokenise(columns[1])
     return window, columns, seeds
 
 
