@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
 SOME = 100  # rows among which different texts are looked for
-NEAR_CHANCE = 0.01  # nats between a loss and that of guessing
 FEW = 10  # optimiser steps; fewer hardly change an encoder
 
 
@@ -202,20 +201,14 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     command = {"command": shlex.join(["train", *sys.argv[1:]])}
     write_if_changed(out / TIME, json.dumps(finished | command) + "\n")
     objective.cpu().save(out, model_card(plan.recipe, fitted.saved_step, fitted.dev, plan.source))
-    for sign in _signs_of_collapse(objective, plan.examples, fitted):
-        note(f"warning: {sign}: lower --lr or start from another encoder")
+    texts = list(dict.fromkeys(plan.examples.left[:SOME]))[:3]
+    if fitted.steps and len(texts) == 3 and objective.is_collapsed(texts):
+        note(
+            "warning: the encoder has collapsed: three different texts have nearly the same vector: "
+            "lower --lr or start from another encoder"
+        )
     what = f"encoder of {objective.dimension} dimensions{_outcome(fitted, training, total)}"
     show(f"{out}: {what}; next: train evaluate {shlex.quote(str(out))}")
-
-
-def _signs_of_collapse(objective: Objective, examples: Examples, fitted: "Fitted") -> Iterator[str]:
-    """Yield how a trained encoder, as it is saved, shows that it tells no text from another."""
-    texts = list(dict.fromkeys(examples.left[:SOME]))[:3]
-    if fitted.steps and len(texts) == 3 and objective.is_collapsed(texts):
-        yield "the encoder has collapsed: three different texts have nearly the same vector"
-    loss, chance = fitted.last["loss"], objective.chance_loss()
-    if chance is not None and abs(loss - chance) < NEAR_CHANCE:
-        yield f"the last loss, {loss:.2f}, is that of guessing among {math.exp(chance):.0f} texts"
 
 
 def _outcome(fitted: "Fitted", training: Training, total: int) -> str:
