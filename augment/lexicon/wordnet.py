@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,6 @@ from augment.models.weights import cache_folder, check_revision, revision_of
 from augment.text.words import word_list
 
 if TYPE_CHECKING:
-    from nltk.corpus.reader.api import CorpusReader
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 VARIABLE = "TWINVIEWS_WORDNET"
@@ -83,9 +83,9 @@ def nltk_folders() -> list[str]:
     return [*map(os.path.expanduser, [*own_folders, *(f"{folder}/nltk_data" for folder in above)])]
 
 
-@lru_cache(maxsize=2)
-def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
-    """NLTK's reader of the WordNet that `find` gives, alone or with OMW's tables, in memory: NLTK refuses links."""
+@cache
+def reader() -> "WordNetCorpusReader":
+    """NLTK's reader of the WordNet that `find` gives, in memory: NLTK refuses links."""
     import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
@@ -100,13 +100,13 @@ def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
             return File(lexnames() if file == "lexnames" else _read(place, file))
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """OMW has the offsets of WordNet 3.0, so nothing needs mapping."""
+            """Nothing needs mapping to other versions of WordNet."""
 
     if str(place.parent) not in nltk.data.path:
         # NLTK wants the root of a reader below its data folders.
         nltk.data.path.append(str(place.parent))
     with warnings.catch_warnings(action="ignore"):
-        return Reader(str(place), multilingual)
+        return Reader(str(place), None)
 
 
 @lru_cache(maxsize=4)
@@ -118,11 +118,16 @@ def revision(place: Path) -> str:
     return revision_of(b"".join(name + b"\0" + digest for name, digest in hashes))
 
 
-def held_revision(companion: str, owner: str, expected: str | None) -> str:
-    """The revision of WordNet and of a library; raises InputError if the owner's options expect another."""
-    joined = f"{revision(find())}+{companion}"
-    what = f"{owner}: WordNet with its companions here has revision"
-    check_revision(what, joined, expected, "install that one")
+def check_english(view: str, language: str) -> None:
+    """Raise InputError if a view is to be of another language."""
+    if language != "en":
+        raise InputError(f"{view}: language={language}: it has rules for en (English) only")
+
+
+def held_revision(owner: str, expected: str | None) -> str:
+    """The revision of WordNet and of LemmInflect; raises InputError if the owner's options expect another."""
+    joined = f"{revision(find())}+lemminflect-{version('lemminflect')}"
+    check_revision(f"{owner}: WordNet here has revision", joined, expected, "install that one")
     return joined
 
 
@@ -194,10 +199,6 @@ class WordNet:
     def _places(self, name: str, part: str) -> list[int]:
         _, number, *fields = self._index[part].get(name, "- 0").split()
         return [*map(int, fields[len(fields) - int(number) :])]
-
-    def has_synset(self, part: str, place: int) -> bool:
-        """Whether a synset begins at an offset of a part's file."""
-        return part in self._lines and self._lines[part].startswith(f"{place:08d} ", place)
 
     def _synset(self, part: str, place: int) -> Synset:
         head, _, gloss = self._line(part, place).partition("|")

@@ -2,12 +2,10 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from typing import Self
 
 from pydantic import field_validator
 
-from augment.errors import InputError
 from augment.lexicon import wordnet
 from augment.lexicon.antonyms import antonyms
 from augment.lexicon.synonyms import English, agreement, english, tags_of
@@ -63,10 +61,9 @@ class Contradiction(ProtectedTermsView):
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its word lists; raises InputError for another language, or if WordNet is missing."""
-        if self.language != "en":
-            raise InputError(f"contradiction: language={self.language}: it has rules for en (English) only")
-        view, companion = super().build(runtime), f"lemminflect-{version('lemminflect')}"
-        view.revision = wordnet.held_revision(companion, self.name, self.revision)
+        wordnet.check_english(self.name, self.language)
+        view = super().build(runtime)
+        view.revision = wordnet.held_revision(self.name, self.revision)
         view._english = english(wordnet.find())
         return view
 

@@ -13,7 +13,6 @@ from pydantic import Field, JsonValue
 
 from augment.errors import InputError, describe, is_out_of_memory
 from augment.lexicon import wordnet
-from augment.lexicon.omw import tables
 from augment.models.device import quiet_transformers, resolve_device
 from augment.models.weights import check_revision
 from augment.protected_terms import ProtectedTermsView, touches
@@ -154,7 +153,8 @@ def _build_augmenter(name: str, arguments: Mapping[str, Any], device: str) -> An
         raise InputError(f"nlpaug: device={options['device']!r} among the arguments of {name}: use --device")
     if "device" in inspect.signature(kind).parameters:
         options["device"] = str(resolve_device(device))
-    if name in ("SynonymAug", "AntonymAug") and options.get("aug_src", "wordnet") == "wordnet":
+    source = options.get("aug_src", "wordnet"), options.get("lang", "eng")
+    if name in ("SynonymAug", "AntonymAug") and source == ("wordnet", "eng"):
         kind = _bundled_wordnet_class(kind)
     augmenter = kind(**options)
     if name == "SpellingAug":
@@ -180,7 +180,7 @@ def _bundled_wordnet_class(kind: type) -> type:
 
     class Dictionary(WordNet):  # type: ignore[misc]
         def read(self) -> object:
-            return wordnet.reader() if self.lang == "eng" else wordnet.reader(tables())
+            return wordnet.reader()
 
         @classmethod
         def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:

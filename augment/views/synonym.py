@@ -2,14 +2,12 @@
 
 import random
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Literal, Self
 
 from pydantic import Field
 
-from augment.errors import InputError, warn_once
+from augment.errors import warn_once
 from augment.lexicon import wordnet
-from augment.lexicon.omw import Multilingual
 from augment.lexicon.synonyms import English, Weighted, agreement, english
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
@@ -39,36 +37,29 @@ class Synonym(ProtectedTermsView):
     at_least: int = Field(default=1, ge=0)
     """least number of words to replace, if as many are eligible"""
     language: str = "en"
-    """others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected"""
+    """the language of the sentences: en alone has synonyms"""
     revision: str | None = None
     """hold WordNet and its companions to this revision"""
 
-    _language: English | Multilingual
+    _english: English
 
     @property
     def versions(self) -> dict[str, JSON]:
         """The versions of its libraries, and its tagger."""
-        return {**super().versions, "tagger": "perceptron" if self.language == "en" else "auto"}
+        return {**super().versions, "tagger": "perceptron"}
 
     def usual_draws(self, *, is_judged: bool) -> int:
         """One of WordNet's words, as in the paper."""
         return 1 if self.words == "wordnet" else super().usual_draws(is_judged=is_judged)
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its word lists; raises InputError if one is missing."""
+        """The view with its word lists; raises InputError for another language, or if one is missing."""
+        wordnet.check_english(self.name, self.language)
         view = super().build(runtime)
-        in_english = self.language == "en"
-        view.words = self.words or ("reviewed" if in_english else "wordnet")
+        view.words = self.words or "reviewed"
         view.fraction = self.fraction or FRACTIONS[view.words]
-        if view.words == "reviewed" and not in_english:
-            raise InputError(f"{self.name}: words reviewed are English, not {self.language!r}: use wordnet")
-        if in_english:
-            view._language = english(wordnet.find(), is_reviewed=view.words == "reviewed")
-            companion = f"lemminflect-{version('lemminflect')}"
-        else:
-            view._language = Multilingual(self.language)
-            companion = view._language.revision
-        view.revision = wordnet.held_revision(companion, self.name, self.revision)
+        view._english = english(wordnet.find(), is_reviewed=view.words == "reviewed")
+        view.revision = wordnet.held_revision(self.name, self.revision)
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
@@ -77,9 +68,9 @@ class Synonym(ProtectedTermsView):
         for start in range(0, len(texts), BLOCK_TEXTS):
             block, rngs = texts[start : start + BLOCK_TEXTS], map(random.Random, seeds[start:])
             sentences = [*map(tokens, block)]
-            if self.language == "en" and not is_english(sentences):
-                warn_once("synonym: most words are not English; name their language with --language")
-            views += map(self._view, block, rngs, sentences, self._language.choices(sentences))
+            if not is_english(sentences):
+                warn_once("synonym: most words are not English, which alone has synonyms")
+            views += map(self._view, block, rngs, sentences, self._english.choices(sentences))
         return views
 
     def _view(
@@ -102,7 +93,7 @@ class Synonym(ProtectedTermsView):
             forms, weights = zip(*choices[place], strict=True)
             word = words[place]
             new = matching_case(word.text, rng.choices(forms, weights)[0])
-            article = agreement(words[max(place - 2, 0) : place + 1], new) if self.language == "en" else None
+            article = agreement(words[max(place - 2, 0) : place + 1], new)
             if article and not touches(spans, article.start, article.end):
                 edits.append(article)
             edits.append(word.becomes(new))

@@ -1,18 +1,16 @@
-"""The view `synonym`, in English and in other languages."""
+"""The view `synonym`."""
 
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from statistics import mean
 
-import nltk.data
 import pytest
 from samples import built, real_sentences, refused
 from wordfreq import zipf_frequency
 from xxhash import xxh64_hexdigest
 
 from augment.errors import warn_once
-from augment.lexicon import omw, wordnet
+from augment.lexicon import wordnet
 from augment.lexicon.synonyms import English, english
 from augment.text.edits import apply_edits, tokens
 from augment.text.words import FUNCTION_WORDS, word_list
@@ -219,9 +217,8 @@ def test_other_languages_get_one_warning(
     view = built("synonym")
     for _ in range(2):
         view(texts, range(len(texts)))
-    assert [record.getMessage() for record in caplog.records if "--language" in record.getMessage()] == (
-        ["synonym: most words are not English; name their language with --language"] * is_foreign
-    )
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["synonym: most words are not English, which alone has synonyms"] * is_foreign
 
 
 def test_the_first_draw_that_differs_and_passes_is_taken(real_wordnet: Path) -> None:
@@ -254,9 +251,9 @@ def test_wordnet_replaces_as_many_words_as_the_paper_in_one_draw(real_wordnet: P
     assert not any(one.alternatives for one in views)
 
 
-def test_reviewed_words_are_english() -> None:
-    with refused("synonym: words reviewed are English, not 'fr': use wordnet"):
-        make_view(ViewSpec("synonym", {"language": "fr", "words": "reviewed"}))
+def test_synonyms_are_english() -> None:
+    with refused("synonym: language=fr: it has rules for en (English) only"):
+        make_view(ViewSpec("synonym", {"language": "fr"}))
 
 
 def test_the_signature_has_every_revision(real_wordnet: Path) -> None:
@@ -265,67 +262,6 @@ def test_the_signature_has_every_revision(real_wordnet: Path) -> None:
     assert f"|rev:{joined}|" in signature
     with refused(f"has revision {joined}"):
         make_view(ViewSpec("synonym", {"revision": "0123456789ab"}))
-
-
-FRENCH = {
-    "car.n.01": ["voiture", "auto", "véhicule automobile"],
-    "buy.v.01": ["acheter", "acquérir"],
-    "large.a.01": ["grand", "gros", "Grand"],
-    "frankfurter.n.01": ["saucisse", "voiture"],
-    "house.n.01": ["maison"],
-}
-
-
-@pytest.fixture
-def stop_words(real_wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A list of French stop words and a small French table of the Open Multilingual WordNet, installed for NLTK."""
-    lines = ["# OMW French test"]
-    for name, words in FRENCH.items():
-        synset = wordnet.reader().synset(name)
-        key = f"{synset.offset():08d}-{synset.pos().replace('s', 'a')}"
-        lines += [f"{key}\tlemma\t{word}" for word in words]
-    folder, path = tmp_path / "corpora" / omw.OMW / "fra", tmp_path / "corpora" / "stopwords" / "french"
-    folder.mkdir(parents=True)
-    (folder / "wn-data-fra.tab").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    path.parent.mkdir()
-    path.write_text("une\n", encoding="utf-8")
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path), *nltk.data.path])
-    omw.tables.cache_clear()
-    yield path
-    omw.tables.cache_clear()
-
-
-@pytest.mark.parametrize("language", ["fr", "fra"])
-def test_dictionary_forms_become_single_words_of_their_senses(stop_words: Path, language: str) -> None:
-    view = make_view(ViewSpec("synonym", {"language": language, "fraction": 1.0}))
-    text = "Acheter  une voiture, le gros véhicule; des voitures et la maison de Paris."
-    seen = set()
-    for viewed in view([text] * 40, range(40)):
-        assert apply_edits(text, viewed.edits) == viewed.text
-        assert viewed.achieved_fraction == 1.0
-        seen |= {(edit.old, edit.new) for edit in viewed.edits}
-    assert seen == {("Acheter", "Acquérir"), ("voiture", "auto"), ("gros", "grand")}
-
-
-def test_stop_words_are_left_alone_and_part_of_the_revision(stop_words: Path) -> None:
-    spec = make_view(ViewSpec("synonym", {"language": "fr", "fraction": 1.0})).spec
-    assert str(spec.params["revision"]).startswith(wordnet.revision(wordnet.find()) + "+")
-    assert make_view(spec).spec == spec
-    stop_words.write_text("une\ngrand\n", encoding="utf-8")
-    with refused("has revision"):
-        make_view(spec)
-    (viewed,) = make_view(ViewSpec("synonym", {"language": "fr", "fraction": 1.0}))(["une grand voiture"], [1])
-    assert viewed.text == "une grand auto"
-
-
-def test_a_language_that_is_not_installed_is_one_line(
-    stop_words: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as bare, refused("python -m nltk.downloader omw-1.4"):
-        bare.setattr(nltk.data, "path", nltk.data.path[1:])
-        make_view(ViewSpec("synonym", {"language": "fr"}))
-    with refused("language 'de': this Open Multilingual WordNet does not have it; it has: fr"):
-        make_view(ViewSpec("synonym", {"language": "de"}))
 
 
 FORMER_KEYS = {

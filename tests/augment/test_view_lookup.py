@@ -106,7 +106,7 @@ def test_row_seeds_never_change() -> None:
         ("span-mask", {}, None, None, True),
         ("nlpaug", {"augmenter": "KeyboardAug"}, "KeyboardAug", None, True),
         ("translate", {"to": "de+fr"}, "de+fr", "de+fr", False),
-        ("backtranslate", {"pivot": "de", "return_decode": "sample"}, "de", "en", True),
+        ("backtranslate", {"pivot": "de", "decode": "sample"}, "de", "en", True),
     ],
 )
 def test_a_view_says_what_follows_from_its_options(
@@ -267,7 +267,6 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
                 {"device": "cuda"},
                 "device='cuda' among the arguments of ContextualWordEmbsAug",
             ),
-            ("SynonymAug", {"lang": "fra"}, "NLTK's Open Multilingual WordNet was not found"),
             ("SplitAug", {"aug_pp": 0.3}, "SplitAug cannot be used: TypeError"),
             ("TfIdfAug", {"model_path": "/nowhere/"}, "TfIdfAug cannot be used: FileNotFoundError"),
             ("RandomWordAug", {"action": "eat"}, "RandomWordAug cannot be used: ValueError"),
@@ -281,7 +280,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     *(
         ("backtranslate", {"pivot": "de", "models": "starter", **params}, expected)
         for params, expected in [
-            ({"return_decode": "top-p:7"}, "decode 'top-p:7': not a way to decode"),
+            ({"decode": "top-p:7"}, "decode 'top-p:7': not a way to decode"),
             ({"temperature": 0.5}, "temperature 0.5: greedy draws nothing"),
             ({"decode": "sample", "temperature": -1.0}, "temperature=-1.0: input should be greater than 0"),
             ({"pivot": "de|x"}, "language 'de|x': not a language code"),
