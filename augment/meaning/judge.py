@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from augment.models.device import COMPUTE_TYPES, pack, quiet_transformers, resolve_device, usable_cores
 from augment.models.encoder import load_encoder
 from augment.models.loading import loading
-from augment.models.weights import STARTER_ENCODER, Weights, cache_folder, cached
+from augment.models.weights import STARTER_ENCODER, Weights, cached_copy
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-BLOCK = 1_024
-"""Texts whose candidates are judged at once, which bounds memory."""
 BATCH_TOKENS = 2_048
 MOST_TOKENS = 512
 RAREST = 8.0
@@ -55,25 +53,18 @@ class Judge:
         Of more than `most` candidates the bundled encoder sees only those whose words are closest; if `most`
         is 0, it sees none, and the scores are the cosines of the words.
         """
-        rows: list[dict[str, float]] = []
-        for start in range(0, len(texts), BLOCK):
-            block, forms = texts[start : start + BLOCK], candidates[start : start + BLOCK]
-            if self._is_bundled:
-                words = _cosines(self._word_vectors, block, forms)
-                if most == 0:
-                    rows += map(_best_first, words)
-                    continue
-                if most is not None:
-                    forms = [[*_best_first(row)][:most] for row in words]
-                whole = _cosines(self._sentence_vectors, block, forms)
-                cosines = [
-                    {form: (score + closeness[form]) / 2 for form, score in row.items()}
-                    for row, closeness in zip(whole, words, strict=True)
-                ]
-            else:
-                cosines = _cosines(self._sentence_vectors, block, forms)
-            rows += map(_best_first, cosines)
-        return rows
+        if not self._is_bundled:
+            return [*map(_best_first, _cosines(self._sentence_vectors, texts, candidates))]
+        words = _cosines(self._word_vectors, texts, candidates)
+        if most == 0:
+            return [*map(_best_first, words)]
+        closest = [[*_best_first(row)][:most] for row in words]
+        whole = _cosines(self._sentence_vectors, texts, closest)
+        means = (
+            {form: (score + closeness[form]) / 2 for form, score in row.items()}
+            for row, closeness in zip(whole, words, strict=True)
+        )
+        return [*map(_best_first, means)]
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
@@ -160,8 +151,7 @@ def _ctranslate2_encoder(weights: Weights, tokenizer: "Tokenizer", compute_type:
     """The mean of the last hidden states of a BERT on CTranslate2."""
     import ctranslate2
 
-    place = cache_folder() / "ctranslate2" / f"{weights.revision}-{ctranslate2.__version__}"
-    folder, cores = cached(place, partial(_convert, weights.path)), usable_cores()
+    folder, cores = cached_copy(weights.revision, partial(_convert, weights.path)), usable_cores()
     with loading(f"CTranslate2's copy of the encoder, {folder}", folder):
         encoder = ctranslate2.Encoder(
             str(folder), compute_type=compute_type, inter_threads=cores, intra_threads=1

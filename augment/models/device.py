@@ -73,13 +73,17 @@ def resolve_engine(engine: str, precision: str, device: str, *, sampled: bool) -
         )
     if precision != "auto":
         return "transformers", precision
+    slower = "fp16" if kind == "cuda" else "fp32"
+    return "transformers", "bf16" if has_fast_bf16(kind) else slower
+
+
+def has_fast_bf16(kind: str) -> bool:
+    """Whether a kind of device computes in bf16 itself."""
     import torch
 
     if kind == "cuda":
-        return "transformers", "bf16" if torch.cuda.is_bf16_supported() else "fp16"
-    capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
-    has_bf16 = capabilities.get("amx_bf16") or capabilities.get("avx512_bf16")
-    return "transformers", "bf16" if has_bf16 else "fp32"
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return any(torch.cpu.get_capabilities().get(name) for name in ("amx_bf16", "avx512_bf16"))
 
 
 def usable_cores() -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from augment.errors import InputError
 from augment.models.device import quiet_transformers
-from augment.models.loading import WEIGHT_OPTIONS, WRAPPERS, check_length, check_weights, loading
+from augment.models.loading import WEIGHT_OPTIONS, check_length, check_weights, loading
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -26,7 +26,6 @@ def load_encoder(path: Path, device: str | None) -> "SentenceTransformer":
     check_weights(encoder, what)
     for module in encoder.modules():
         if isinstance(module, Transformer):
-            forget_wrappers(module.model)
             _check_complete(module, what)
             if (limit := positions(module.model)) < (module.max_seq_length or limit):
                 module.max_seq_length = limit
@@ -35,12 +34,6 @@ def load_encoder(path: Path, device: str | None) -> "SentenceTransformer":
     if isinstance(encoder[0], Transformer) and callable(encoder.tokenizer):
         _check_tokenizer(encoder, what)
     return encoder.float()
-
-
-def forget_wrappers(model: Any) -> None:  # noqa: ANN401 - transformers' model
-    """Forget the mapping of `WRAPPERS`, which `save_pretrained` would apply the other way round."""
-    conversions = getattr(model, "_weight_conversions", None) or []
-    model._weight_conversions = [entry for entry in conversions if WRAPPERS not in entry.source_patterns]
 
 
 def positions(model: Any) -> int:  # noqa: ANN401 - transformers' model

@@ -7,12 +7,11 @@ from pickle import UnpicklingError
 from typing import Any
 
 from augment.errors import InputError, describe, is_out_of_memory
+from augment.models.device import quiet_transformers
 
 LEAST_TOKENS = 3
 """Of a text: two special tokens and one of its own."""
-WRAPPERS = r"^(?:module\.|_orig_mod\.)+"
-"""What DataParallel and torch.compile put before the names of weights."""
-WEIGHT_OPTIONS = {"dtype": "float32", "weights_only": True, "key_mapping": {WRAPPERS: ""}}
+WEIGHT_OPTIONS = {"dtype": "float32", "weights_only": True}
 """How weights are read, from a pickle where there is nothing else: as numbers; no code in it is run."""
 PICKLED = "a pytorch_model.bin that is damaged, or more than weights; nothing in it was run"
 
@@ -35,6 +34,17 @@ def loading(what: str, folder: Path, advice: str = "get its files again") -> Ite
         ):
             reason = PICKLED
         raise InputError(f"{what} cannot be loaded ({reason}): {advice}") from None
+
+
+def load_model(kind: Any, path: Path, what: str, **settings: Any) -> tuple[Any, list[str]]:  # noqa: ANN401
+    """One of transformers' models in float32, and the names of the weights that its files lack.
+
+    Raises InputError if it cannot be loaded.
+    """
+    with loading(what, path), quiet_transformers():
+        model, info = kind.from_pretrained(path, output_loading_info=True, **WEIGHT_OPTIONS, **settings)
+    check_weights(model, what)
+    return model, sorted(info["missing_keys"])
 
 
 def check_weights(model: Any, what: str) -> None:  # noqa: ANN401 - a torch module

@@ -4,25 +4,24 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from augment.errors import InputError
 from augment.models.device import pack, padded, quiet_transformers, resolve_device
-from augment.models.loading import WEIGHT_OPTIONS, check_length, check_weights, loading
+from augment.models.encoder import positions
+from augment.models.loading import check_length, load_model, loading
 from augment.text.words import is_alphabetic
 from augment.types import Runtime
 
 if TYPE_CHECKING:
     import torch
+    from torch import nn
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 CPU_BATCH_TOKENS = 4_096
 CUDA_BATCH_TOKENS = 65_536
 MAX_TOKENS = 512
-SPECIAL_TOKENS, MOST_TOKENS = 2, 4
-"""Tokens around a text, and the most that a character can take: its bytes."""
 BYTE_LEVEL_SPACE = "Ġ"
 SPACES = (BYTE_LEVEL_SPACE, "▁")
 """First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and
@@ -32,6 +31,12 @@ FIT_WEIGHT, COSINE_WEIGHT = 0.5, 20.0
 """When a word fits another's place, and what its log-probability and cosine count: chosen on captions and
 STS-B."""
 UNSPACED_SCRIPTS = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
+
+DISTILBERT = ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")
+ELECTRA = ("generator_predictions", "generator_lm_head")
+HEADS = (("cls",), ("lm_head",), DISTILBERT, ("head", "decoder"), ("predictions",), ELECTRA)
+"""The parts of a masked LM that turn token vectors into logits, in BERT, RoBERTa, DistilBERT, ModernBERT, ALBERT and
+ELECTRA."""
 
 Proposals = list[tuple[str, float]]
 """Words for one masked place, in lower case, with their logits; the likeliest first."""
@@ -81,7 +86,8 @@ class FillModel:
         """The tokenizer; raises InputError if it has no offsets or no vocabulary."""
         from transformers import AutoTokenizer
 
-        tokenizer = self._read(AutoTokenizer)
+        with loading(f"--encoder {self.path}", self.path), quiet_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(self.path)
         if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_tokens):
             raise InputError(
                 f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json) with its vocabulary"
@@ -95,9 +101,7 @@ class FillModel:
 
         if self.tokenizer.mask_token_id is None:
             raise InputError(f"--encoder {self.path}: no mask token; give a masked language model")
-        model, info = self._read(AutoModelForMaskedLM, output_loading_info=True, **WEIGHT_OPTIONS)
-        check_weights(model, f"--encoder {self.path}")
-        missing = sorted(info["missing_keys"])
+        model, missing = load_model(AutoModelForMaskedLM, self.path, f"--encoder {self.path}")
         if body := [name for name in missing if name.startswith(f"{model.base_model_prefix}.")]:
             raise InputError(
                 f"--encoder {self.path}: its files lack {len(missing)} tensors of its configuration, "
@@ -107,10 +111,6 @@ class FillModel:
             raise InputError(f"--encoder {self.path}: without a masked-language head (no {missing[0]})")
         return model.to(resolve_device(self.runtime.device)).eval()
 
-    def _read(self, kind: Any, **settings: Any) -> Any:  # noqa: ANN401 - one of transformers' classes
-        with loading(f"--encoder {self.path}", self.path), quiet_transformers():
-            return kind.from_pretrained(self.path, **settings)
-
     @cached_property
     def words(self) -> "WholeWords":
         """The whole words of the vocabulary; raises InputError like `WholeWords`."""
@@ -119,27 +119,8 @@ class FillModel:
     @cached_property
     def limit(self) -> int:
         """The most tokens of a row that tokenizer and model take."""
-        positions: int = self.model.config.max_position_embeddings
-        pad = self.model.config.pad_token_id or 0
-        # RoBERTa counts positions from the id of the padding token, which is then one of the first, special
-        # ones.
-        unused = pad + 1 if 0 < pad < 10 else 0
-        limits = (positions - unused, self.tokenizer.model_max_length, MAX_TOKENS)
+        limits = (positions(self.model.base_model), self.tokenizer.model_max_length, MAX_TOKENS)
         return min(check_length(tokens, f"--encoder {self.path}") for tokens in limits)
-
-    def windows(self, text: str) -> list[str]:
-        """The text in parts that the model takes whole, cut at white space where there is any."""
-        if MOST_TOKENS * len(text) <= self.limit - SPECIAL_TOKENS:
-            return [text]
-        batch = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=False, verbose=False)
-        offsets, size, starts, first = batch["offset_mapping"], self.limit - SPECIAL_TOKENS, [0], 0
-        while first + size < len(offsets):
-            blanks = [
-                place for place in range(first + 1, first + size + 1) if text[offsets[place][0] - 1].isspace()
-            ]
-            first = blanks[-1] if blanks else first + size
-            starts.append(offsets[first][0])
-        return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
     def encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Token ids with special tokens, cut at the model's limit, and each token's characters in `text`."""
@@ -220,21 +201,21 @@ class FillModel:
         mask = torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids)) for row in rows], device=device)
         pairs = [(number, place.first) for number, row in enumerate(rows) for place in row.places]
         numbers, places = torch.tensor(pairs, device=device).T
+        with torch.inference_mode(), quiet_transformers():
+            hidden = self.model.base_model(input_ids=ids, attention_mask=mask).last_hidden_state
+            return masked_lm_logits(self.model, hidden[numbers, places])
 
-        def cut(_module: object, _inputs: object, output: Any) -> Any:  # noqa: ANN401 - a model's output
-            hidden = getattr(output, "last_hidden_state", None)
-            if hidden is not None and hidden.dim() == 3:
-                output.last_hidden_state = hidden[numbers, places][None]
-            return output
 
-        # A head treats each place by itself, so it gets the hidden states of these alone: (1, places, width).
-        hook = self.model.base_model.register_forward_hook(cut)
-        try:
-            with torch.inference_mode(), quiet_transformers():
-                logits: torch.Tensor = self.model(input_ids=ids, attention_mask=mask).logits
-        finally:
-            hook.remove()
-        return (logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]).float()
+def masked_lm_logits(model: "nn.Module", vectors: "torch.Tensor") -> "torch.Tensor":
+    """The logits (n, vocabulary) of token vectors (n, d); raises InputError if the head is not known."""
+    head = next((parts for parts in HEADS if all(hasattr(model, part) for part in parts)), None)
+    if head is None:
+        raise InputError(
+            f"{type(model).__name__}: its masked-LM head is not known; use a BERT, RoBERTa, DistilBERT or ModernBERT"
+        )
+    for part in head:
+        vectors = getattr(model, part)(vectors)
+    return vectors.float()
 
 
 def folded(word: str) -> str:

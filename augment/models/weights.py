@@ -210,9 +210,6 @@ def cached(place: Path, fill: Callable[[Path], None]) -> Path:
                     draft.mkdir()
                     fill(draft)
                     record_folder(draft)
-                    for path in filter(Path.is_file, draft.rglob("*")):
-                        with path.open("rb") as file:
-                            os.fsync(file.fileno())
                     draft.replace(place)
                 finally:
                     shutil.rmtree(draft, ignore_errors=True)
@@ -221,6 +218,13 @@ def cached(place: Path, fill: Callable[[Path], None]) -> Path:
             f"{place}: cannot be stored there ({error.strerror or error}); set XDG_CACHE_HOME"
         ) from None
     return place
+
+
+def cached_copy(revision: str, convert: Callable[[Path], None]) -> Path:
+    """The folder of a model of this revision in CTranslate2's format, in the user's cache; may raise InputError."""
+    import ctranslate2
+
+    return cached(cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}", convert)
 
 
 def _is_whole(place: Path) -> bool:

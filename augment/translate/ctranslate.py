@@ -8,7 +8,7 @@ import ctranslate2
 from augment.errors import InputError
 from augment.models.device import COMPUTE_TYPES, padded, usable_cores
 from augment.models.loading import loading
-from augment.models.weights import cache_folder, cached, local_weights
+from augment.models.weights import cached_copy, local_weights
 from augment.translate.decoding import Decoding, Vocabulary
 
 LARGE_MODEL_BYTES = 100_000_000
@@ -70,8 +70,7 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
 
     Raises InputError if it cannot be made there.
     """
-    place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}"
-    return cached(place, lambda draft: _convert(path, vocabulary, draft))
+    return cached_copy(revision, lambda draft: _convert(path, vocabulary, draft))
 
 
 def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:
@@ -84,9 +83,9 @@ def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:
     import torch
     from ctranslate2.converters.transformers import BartLoader
 
-    from augment.translate.pytorch import load_model
+    from augment.translate.pytorch import load_marian
 
-    model = load_model(path)
+    model = load_marian(path)
     model.config.normalize_before = model.config.normalize_embedding = False
     try:
         with torch.no_grad():

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from augment.errors import InputError
 from augment.models.device import LENGTH_STEP, padded, quiet_transformers, resolve_device
-from augment.models.loading import WEIGHT_OPTIONS, check_weights, loading
+from augment.models.loading import load_model
 from augment.translate.decoding import Decoding, Vocabulary
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class TransformersEngine:
             CUDA_BATCH_TOKENS if self._device.type == "cuda" else CPU_BATCH_TOKENS
         )
         self._autocasts = self._device.type == "cpu" and precision == "bf16"
-        model = load_model(path)
+        model = load_marian(path)
         self._model: MarianMTModel = model.to(
             self._device, None if self._autocasts else DTYPES[precision]
         ).eval()
@@ -82,17 +82,13 @@ class TransformersEngine:
         return [texts[place : place + number] for place in range(0, len(texts), number)]
 
 
-def load_model(path: Path) -> "MarianMTModel":
+def load_marian(path: Path) -> "MarianMTModel":
     """A model in float32; raises InputError if weights are missing or cannot be read."""
     from transformers import MarianMTModel
 
-    with loading(f"--models {path}", path), quiet_transformers():
-        model, info = MarianMTModel.from_pretrained(
-            path, attn_implementation="sdpa", output_loading_info=True, **WEIGHT_OPTIONS
-        )
-    check_weights(model, f"--models {path}")
-    if info["missing_keys"]:
-        raise InputError(f"--models {path}: not a complete MarianMT model (no {min(info['missing_keys'])})")
+    model, missing = load_model(MarianMTModel, path, f"--models {path}", attn_implementation="sdpa")
+    if missing:
+        raise InputError(f"--models {path}: not a complete MarianMT model (no {missing[0]})")
     return model
 
 

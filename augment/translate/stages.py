@@ -11,7 +11,7 @@ from augment.errors import InputError
 from augment.meaning.figures import fault
 from augment.models.device import resolve_engine
 from augment.text.case import plain_case
-from augment.text.words import has_non_word, has_word_list
+from augment.text.words import has_non_word
 from augment.translate.decoding import parse_decoding
 from augment.translate.marian import NOTHING, MarianTranslator, Translation
 from augment.translate.model_names import resolve_chain
@@ -102,14 +102,6 @@ class TranslationView(View):
     @property
     def _returns(self) -> bool:
         return self.languages()[0] == self.languages()[-1]
-
-    def notes(self) -> list[str]:
-        """What to tell the user of a built view that chooses among translations."""
-        return [
-            f"{self.name}: no list of the words of {code}, so words that are none are not noticed"
-            for code in dict.fromkeys(self.languages()[1:])
-            if not has_word_list(code)
-        ]
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """Translate every text, without a choice."""

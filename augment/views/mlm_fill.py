@@ -4,7 +4,6 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from itertools import accumulate, chain, islice
 from typing import Literal, NamedTuple, Self
 
 from pydantic import Field
@@ -19,7 +18,7 @@ from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.english import is_english, wants_an
 from augment.text.negation import is_negation
 from augment.text.words import FUNCTION_WORDS, in_capitals, replaceable, rounded, word_groups
-from augment.view import JSON, Edit, Runtime, ViewResult, row_seed
+from augment.view import JSON, Edit, Runtime, ViewResult
 
 ARTICLES = frozenset(["a", "an"])
 LISTED = frozenset(
@@ -109,39 +108,7 @@ class MlmFill(ProtectedTermsView):
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
-        """View every text by its own seed.
-
-        Each row goes through the model once, in parts if it is longer than that.
-        """
-        parts = [self._model.windows(text) for text in texts]
-        part_seeds = [
-            seed if not number else row_seed(seed, str(number), "")
-            for seed, row in zip(seeds, parts, strict=True)
-            for number in range(len(row))
-        ]
-        views = iter(self._views([*chain.from_iterable(parts)], part_seeds))
-        return [self._joined(row, [*islice(views, len(row))]) for row in parts]
-
-    def _joined(self, parts: Sequence[str], views: Sequence[ViewResult]) -> ViewResult:
-        """The view of a text that was viewed in parts; terms that lie across two of them stay too."""
-        if len(parts) == 1:
-            return views[0]
-        text, starts = "".join(parts), accumulate(map(len, parts), initial=0)
-        moved = [
-            edit._replace(start=start + edit.start, end=start + edit.end)
-            for start, view in zip(starts, views, strict=False)
-            for edit in view.edits
-        ]
-        spans = self.protected_spans(text)
-        edits = tuple(edit for edit in moved if not touches(spans, edit.start, edit.end))
-        if not edits:
-            return views[0]._replace(
-                text=text, status="unchanged", reason=views[0].reason or "none-drawn", edits=()
-            )
-        share = len(edits) / sum(token.kind != "other" for token in tokens(text))
-        return ViewResult(apply_edits(text, edits), "ok", None, None, edits, self.fraction, share)
-
-    def _views(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
+        """View every text by its own seed; each row goes through the model once."""
         rngs, sentences = [random.Random(seed) for seed in seeds], {text: tokens(text) for text in texts}
         choices: Sequence[Mapping[int, Sequence[tuple[str, float]]]]
         if self._english is None:

@@ -46,9 +46,6 @@ def test_names_digits_abbreviations_and_negations_are_left_alone(encoder_folder:
                     assert kept in (viewed.text or "").split()
     short = view(["NASA", "", "Мальчик читает книгу", "他在公园里看书", "สวัสดีครับ"], range(5))
     assert [(viewed.status, viewed.reason) for viewed in short] == [("unchanged", "no-eligible-word")] * 5
-    long = " ".join(ENGLISH_LINES[:30])
-    (whole,) = make_view(view.spec)([long], [1])
-    assert max(edit.end for edit in whole.edits) > 0.9 * len(long)
 
 
 def test_the_share_of_all_words_is_met_over_sentences_and_over_words(folder: Path) -> None:
@@ -130,21 +127,11 @@ def test_an_encoder_without_its_head_or_its_tokenizer_is_one_line(
     with refused("without a masked-language head"):
         fill(headless)(["A man runs"], [0])
     state = AutoModelForMaskedLM.from_pretrained(encoder_folder).state_dict()
-    for prefix, left_out in {"_orig_mod.": "", "module._orig_mod.": "", "": "encoder.layer.0"}.items():
-        named = {
-            prefix + name: tensor.clone()
-            for name, tensor in state.items()
-            if not left_out or left_out not in name
-        }
-        folder = shutil.copytree(encoder_folder, tmp_path / f"named {prefix}")
-        save_file(named, folder / "model.safetensors", metadata={"format": "pt"})
-        if left_out:
-            with refused(
-                "its files lack ", "tensors of its configuration, the first is bert.encoder.layer.0."
-            ):
-                fill(folder)(["A man runs"], [0])
-        else:
-            assert fill(folder)(TEXTS, range(6)) == fill(encoder_folder)(TEXTS, range(6))
+    kept = {name: tensor.clone() for name, tensor in state.items() if "encoder.layer.0" not in name}
+    folder = shutil.copytree(encoder_folder, tmp_path / "lacking")
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with refused("its files lack ", "tensors of its configuration, the first is bert.encoder.layer.0."):
+        fill(folder)(["A man runs"], [0])
     folder = shutil.copytree(
         encoder_folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*token*", "vocab*")
     )
@@ -191,18 +178,6 @@ def test_the_starter_model_fills_in_synonyms_as_often_as_asked_for() -> None:
     assert views == [view([text], [seed])[0] for seed, text in enumerate(texts)]
     assert {view.reason for view in views[2::3]} == {"no-eligible-word"}
     assert len({view.text for view in views}) > 3
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("chosen", "share"), [("reviewed", 0.05), ("any", 0.2)])
-def test_words_of_a_long_row_change_all_over_it(chosen: str, share: float) -> None:
-    text = " ".join(["A man rides his bicycle to the store.", "The big dog is sleeping in the garden."] * 150)
-    (view,) = built("mlm-fill", words=chosen, candidates=1)([text], [3])
-    assert view.text == apply_edits(text, view.edits)
-    fifths = [sum(5 * edit.start // len(text) == part for edit in view.edits) for part in range(5)]
-    assert min(fifths) > len(view.edits) / 8
-    assert view.achieved_fraction == pytest.approx(len(view.edits) / len(words(text)))
-    assert view.achieved_fraction > 0.9 * share
 
 
 @pytest.mark.parametrize(

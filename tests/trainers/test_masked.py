@@ -14,11 +14,12 @@ from small_trainings import batch_of, build, pairs, pooled_by_hand, rows_of, wri
 from torch import nn
 from transformers import AutoModelForMaskedLM
 
+from augment.models.masked_lm import masked_lm_logits
 from pipelines.base.console import InputError
 from trainers.data.examples import from_pairs
 from trainers.encoders.model import load_model as load_for_scores
 from trainers.networks.mirror import mask_span, mask_span_compat
-from trainers.networks.mlm import IGNORED, masked_lm_logits
+from trainers.networks.mlm import IGNORED
 
 
 def whole_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:

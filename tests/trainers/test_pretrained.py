@@ -294,21 +294,6 @@ def test_weights_that_the_files_lack_are_refused_by_name(
     )
 
 
-@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
-def test_prefixes_of_wrappers_come_off(
-    prefix: str, tiny_bert: Path, tmp_path: Path, sentences: list[str]
-) -> None:
-    folder = reweighted(tiny_bert, tmp_path / "wrapped", lambda name: prefix + name)
-    expected = encoder_of(tiny_bert).encode(sentences)
-    assert torch.equal(encoder_of(folder).encode(sentences), expected)
-    encoder_of(folder).save(tmp_path / "saved", "# card")
-    plain = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
-    np.testing.assert_allclose(plain.encode(sentences), expected, atol=1e-5)
-    build("mlm", folder).save(tmp_path / "mlm", "# card")
-    names = [*load_file(tmp_path / "mlm" / "model.safetensors")]
-    assert sorted(names) == sorted(load_file(tiny_bert / "model.safetensors"))
-
-
 @pytest.mark.parametrize("zipped", [True, False])
 def test_pickled_weights_are_read(zipped: bool, tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
     folder = pickled(tiny_bert, tmp_path / "old", {}, zipped=zipped)

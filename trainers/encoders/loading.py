@@ -8,7 +8,7 @@ from typing import Any
 
 from augment.files import RECORD
 from augment.models.device import quiet_transformers
-from augment.models.encoder import forget_wrappers, load_encoder, positions
+from augment.models.encoder import load_encoder, positions
 from augment.models.loading import WEIGHT_OPTIONS, loading
 from augment.record import Record, file_records
 from pipelines.base.console import InputError, TwinviewsError, note
@@ -104,7 +104,6 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
         quiet_transformers(),
     ):
         model = AutoModelForMaskedLM.from_pretrained(path, local_files_only=True, **WEIGHT_OPTIONS)
-    forget_wrappers(model)
     encoder[0].model = model.base_model
     return _for_training(repooled(encoder, pooling), max_tokens), model
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from augment.models.masked_lm import masked_lm_logits
 from pipelines.base.console import InputError
 from trainers.data.examples import Columns, Examples
 from trainers.encoders.loading import load_masked_lm, save_encoder
@@ -15,10 +16,6 @@ from trainers.objective import Objective, group_tokens
 from trainers.processes import processes, summed
 
 IGNORED = -100
-DISTILBERT = ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")
-HEADS = (("cls",), ("lm_head",), DISTILBERT, ("head", "decoder"))
-"""The parts of a masked LM that turn token vectors into logits, in BERT, RoBERTa, DistilBERT and
-ModernBERT."""
 
 
 class MaskedLm(Objective):
@@ -78,7 +75,7 @@ class MaskedLm(Objective):
             order.append(rows)
             hidden.append(nn.functional.pad(tokens, (0, 0, 0, width - tokens.shape[1])))
         vectors, places = torch.cat(hidden), torch.cat(order).argsort()
-        logits = masked_lm_logits(self.masked_lm, vectors[places[masked // width], masked % width]).float()
+        logits = masked_lm_logits(self.masked_lm, vectors[places[masked // width], masked % width])
         targets = labels.flatten()[masked]
         # Data-parallel training averages over the processes. A batch of special tokens alone has a loss of 0,
         # not 0/0.
@@ -94,15 +91,3 @@ class MaskedLm(Objective):
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; loaded by sentence-transformers, it is the encoder with its pooling."""
         save_encoder(self.encoder, path, card, masked_lm=self.masked_lm)
-
-
-def masked_lm_logits(model: nn.Module, vectors: Tensor) -> Tensor:
-    """The logits (n, vocabulary) of token vectors (n, d); raises InputError if the head is not known."""
-    head = next((parts for parts in HEADS if all(hasattr(model, part) for part in parts)), None)
-    if head is None:
-        raise InputError(
-            f"{type(model).__name__}: its masked-LM head is not known; use a BERT, RoBERTa, DistilBERT or ModernBERT"
-        )
-    for part in head:
-        vectors = getattr(model, part)(vectors)
-    return vectors
