@@ -2,9 +2,7 @@
 
 import gzip
 import hashlib
-import time
 from contextlib import nullcontext
-from functools import lru_cache
 from pathlib import Path
 
 from augment.errors import InputError
@@ -19,9 +17,6 @@ MAX_TEXT = 4_000_000_000
 """Bytes of a text that is held in memory; a small archive can unpack to more."""
 MAX_LINE = 1 << 23
 """Characters, or bytes, of a line; an archive can unpack to an endless one."""
-SETTLED_SECONDS = 1.0
-"""A file that changed more recently may change again without a new timestamp, as file systems' clocks are
-coarse."""
 
 
 def is_remote(path: Path) -> bool:
@@ -50,16 +45,6 @@ def read_bounded(path: Path, limit: int = MAX_BYTES, *, unpack: bool = False) ->
 
 
 def sha256_of(path: Path) -> str:
-    """The sha256 of a file, in hex; a process reads an unchanged local file once."""
-    if is_remote(path):
-        return _sha256.__wrapped__(path)
-    status = path.stat()
-    key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    is_settled = time.time() - max(status.st_mtime, status.st_ctime) >= SETTLED_SECONDS
-    return (_sha256 if is_settled else _sha256.__wrapped__)(path.absolute(), *key)
-
-
-@lru_cache(maxsize=1 << 16)
-def _sha256(path: Path, *_status: int) -> str:
+    """The sha256 of a file, in hex."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -19,6 +19,7 @@ from augment.errors import InputError, TwinviewsError, describe, logger
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,12 @@ def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
         if hasattr(value, "model_fields") and hasattr(value, "build") and value.__module__ == module.__name__:
             return cast("type[BaseModel]", value)
     return None
+
+
+def own_first(model: "type[BaseModel]") -> "dict[str, FieldInfo]":
+    """The fields of a model, its own before those that it shares with others."""
+    own = vars(model).get("__annotations__", {})
+    return dict(sorted(model.model_fields.items(), key=lambda field: field[0] not in own))
 
 
 def missing_model(module: ModuleType) -> str | None:

@@ -158,7 +158,8 @@ class View(BaseModel):
         equal_alternatives: Whether its alternatives are as good as its text, so that pairs are made of all of
             them.
         keeps_meaning: Whether a view should mean what its sentence means, so that an encoder chooses among its
-            texts.
+            texts, and that it is no negative.
+        contradicts: Whether its texts contradict their sentences, so that they are negatives alone.
         draws: How many texts that encoder then chooses from by default.
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
         judged: Of how many texts, those of the closest words, it compares more than the words (None: of all).
@@ -179,6 +180,7 @@ class View(BaseModel):
     uses_seed: ClassVar[bool] = True
     equal_alternatives: ClassVar[bool] = False
     keeps_meaning: ClassVar[bool] = False
+    contradicts: ClassVar[bool] = False
     draws: ClassVar[int] = 8
     floor: ClassVar[float] = 0.9
     judged: ClassVar[int | None] = None
@@ -220,20 +222,6 @@ class View(BaseModel):
         """The languages of the sentences and of the view, as far as options name them."""
         options = (self.sentence_language_option, self.language_option)
         return [getattr(self, option, "en") for option in options]
-
-    @property
-    def is_paraphrase(self) -> bool:
-        """Whether its texts keep the meaning, so that they are no negatives."""
-        return self.keeps_meaning
-
-    @property
-    def contradicts(self) -> bool:
-        """Whether its texts contradict their sentences, so that they are negatives alone."""
-        return False
-
-    def notes(self) -> Sequence[str]:
-        """What to tell the user of a built view before it views anything."""
-        return ()
 
     def remarks(self, texts: Iterable[str]) -> Sequence[str]:
         """What to tell the user once these texts have been viewed."""

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from augment.errors import UNKNOWN, InputError, TwinviewsError, first_problem
 from augment.meaning.best import BestOf
-from augment.plugins import VIEWS, plugin_model
+from augment.plugins import VIEWS, own_first, plugin_model
 from augment.text.edits import apply_edits
 from augment.types import (
     JSON,
@@ -67,9 +67,7 @@ def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # no
 def view_options(name: str) -> dict[str, FieldInfo]:
     """The options of a view by name, its own before those that it shares with others."""
     model = view_class(name)
-    own_names = vars(cast(Any, model)).get("__annotations__", {})
-    own_first = sorted(model.model_fields.items(), key=lambda option: option[0] not in own_names)
-    return {**dict(own_first), **(BestOf.model_fields if model.uses_seed else {})}
+    return {**own_first(model), **(BestOf.model_fields if model.uses_seed else {})}
 
 
 def view_label(spec: ViewSpec) -> str:

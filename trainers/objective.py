@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
+from augment.models.device import has_fast_bf16
 from pipelines.base.console import InputError
 from trainers.data.examples import Columns, Examples, Rows, token_ids
 from trainers.encoders.linear import LINEAR, add_linear, fit_linear
@@ -307,15 +308,14 @@ def resolve_precision(precision: str) -> str:
 
     Raises InputError if it cannot be had.
     """
-    if torch.cuda.is_available():
-        has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
-        if precision == "bf16" and not has_bf16:
-            raise InputError("this GPU does not support --precision bf16: use fp16 or fp32")
-    else:
-        has_bf16 = any(torch.cpu.get_capabilities().get(name) for name in ("amx_bf16", "avx512_bf16"))
-        if precision == "fp16":
-            raise InputError("--precision fp16 needs a GPU: use bf16 or fp32")
-    return ("bf16" if has_bf16 else "fp32") if precision == "auto" else precision
+    kind = "cuda" if torch.cuda.is_available() else "cpu"
+    if precision == "auto":
+        return "bf16" if has_fast_bf16(kind) else "fp32"
+    if kind == "cuda" and precision == "bf16" and not has_fast_bf16(kind):
+        raise InputError("this GPU does not support --precision bf16: use fp16 or fp32")
+    if kind == "cpu" and precision == "fp16":
+        raise InputError("--precision fp16 needs a GPU: use bf16 or fp32")
+    return precision
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

@@ -78,12 +78,7 @@ class BestOf(View):
         return self._view.keeps_meaning
 
     @property
-    def is_paraphrase(self) -> bool:
-        """Whether the drawn texts keep the meaning, so that they are no negatives."""
-        return self._view.is_paraphrase
-
-    @property
-    def contradicts(self) -> bool:
+    def contradicts(self) -> bool:  # type: ignore[override]
         """Whether the drawn texts are negatives alone."""
         return self._view.contradicts
 
@@ -100,10 +95,6 @@ class BestOf(View):
     def languages(self) -> list[str]:
         """Those of the view which draws."""
         return self._view.languages()
-
-    def notes(self) -> Sequence[str]:
-        """What to tell the user of a view that chooses."""
-        return self._view.notes() if self.chooses else ()
 
     def remarks(self, texts: Iterable[str]) -> Sequence[str]:
         """Those of the view which draws."""

@@ -12,13 +12,10 @@ from augment.lexicon.synonyms import English, agreement, english, tags_of
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.facts import Change, names, numbers
-from augment.text.negation import WORDS, is_negation, negations
+from augment.text.negation import is_negation, negations
 from augment.view import Edit, Runtime, ViewResult
 
 KINDS = ("negation", "antonym", "number", "name")
-DOUBLE = "double"
-"""Negation and antonym of one predicate together, which keep the meaning: "is not healthy" and "is
-unhealthy"."""
 USUAL = 3
 """How many times as often the usual denial is drawn: "A man is not running", and "No man is running"."""
 BLOCK_TEXTS = 256
@@ -31,9 +28,10 @@ class Contradiction(ProtectedTermsView):
     folder_option, lists_folders = "kinds", False
     sentence_language_option = "language"
     language_option = "language"
+    contradicts = True
 
     kinds: str | None = None
-    """some of negation, antonym, number, name, or double, which is none"""
+    """some of negation, antonym, number, name"""
     language: str = "en"
     """the language of the sentences: en alone has rules"""
     revision: str | None = None
@@ -45,19 +43,9 @@ class Contradiction(ProtectedTermsView):
     @classmethod
     def _check_kinds(cls, value: str | None) -> str | None:
         kinds = {part.strip() for part in value.split(",")} if value is not None else {*KINDS}
-        if kinds != {DOUBLE} and not kinds <= {*KINDS}:
-            raise ValueError(f"write some of {', '.join(KINDS)}, or {DOUBLE} alone")
-        return None if kinds == {*KINDS} else ",".join(kind for kind in (*KINDS, DOUBLE) if kind in kinds)
-
-    @property
-    def is_paraphrase(self) -> bool:
-        """Whether the view keeps the meaning after all, so that it is no negative."""
-        return self.kinds == DOUBLE
-
-    @property
-    def contradicts(self) -> bool:
-        """Whether its texts are negatives alone."""
-        return not self.is_paraphrase
+        if not kinds <= {*KINDS}:
+            raise ValueError(f"write some of {', '.join(KINDS)}")
+        return None if kinds == {*KINDS} else ",".join(kind for kind in KINDS if kind in kinds)
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its word lists; raises InputError for another language, or if WordNet is missing."""
@@ -94,22 +82,13 @@ class Contradiction(ProtectedTermsView):
     def _choices(
         self, kind: str, text: str, words: Sequence[Token], tags: Sequence[str], rng: random.Random
     ) -> Iterator[list[Edit]]:
-        denials = negations(text, words, tags) if kind in ("negation", DOUBLE) else []
         if kind == "negation":
-            yield from denials
+            yield from negations(text, words, tags)
         elif kind in ("number", "name"):
             changes = numbers(words, tags, rng) if kind == "number" else names(words, tags, rng)
             yield from (_edits(text, words, change) for change in changes)
-        elif kind == DOUBLE or not any(is_negation(word.text.lower()) for word in words):
-            for change in antonyms(self._english, words, tags):
-                edits = _edits(text, words, change)
-                if kind != DOUBLE:
-                    yield edits
-                elif denials and change.first and tags[change.first] == "JJ":
-                    verb = words[change.first - 1 - (words[change.first - 1].text.lower() == "not")]
-                    is_denied = verb.start <= denials[0][0].start <= verb.end
-                    if is_denied and verb.text.lower().removesuffix("n't") in WORDS["be"]:
-                        yield [*denials[0], *edits]
+        elif not any(is_negation(word.text.lower()) for word in words):
+            yield from (_edits(text, words, change) for change in antonyms(self._english, words, tags))
 
 
 def _edits(text: str, words: Sequence[Token], change: Change) -> list[Edit]:

@@ -75,7 +75,7 @@ class Rewrite(ProtectedTermsView):
         return self.means == "paraphrase"
 
     @property
-    def contradicts(self) -> bool:
+    def contradicts(self) -> bool:  # type: ignore[override]
         """Whether contradictions are asked for."""
         return not self.keeps_meaning
 

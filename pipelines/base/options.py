@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from typer.models import OptionInfo, ParameterInfo
 
 from augment.errors import InputError, first_problem
+from augment.plugins import own_first as own_first
 
 MAX_INTEGER = 10**18
 """Libraries fail on larger ones."""
@@ -70,12 +71,6 @@ def _parameter(key: str, field: FieldInfo, panel: str | None) -> inspect.Paramet
     return inspect.Parameter(
         key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
     )
-
-
-def own_first(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields of a model, its own before those that it shares with others."""
-    own = vars(model).get("__annotations__", {})
-    return dict(sorted(model.model_fields.items(), key=lambda field: field[0] not in own))
 
 
 def with_options(function: Callable[[Any], None]) -> Callable[..., None]:

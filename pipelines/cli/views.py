@@ -129,8 +129,6 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     _check_running(views[0], options)
     source = sentences_for(options.sources or (), out)
     note_starter(views[0].spec)
-    for text in views[0].notes():
-        note(text)
     results = []
     for view, folder in zip(views, folders, strict=True):
         start = time.monotonic()

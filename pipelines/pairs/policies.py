@@ -229,7 +229,7 @@ def check_views(policy: str, views: Mapping[str, ViewSpec], negative: Mapping[st
             raise InputError(
                 f"negative view {name} is a view to pair too: a text cannot be both: give another one"
             )
-        if check_params(view.name, view.params).is_paraphrase:
+        if check_params(view.name, view.params).keeps_meaning:
             raise InputError(f"negative view {name} keeps the meaning: pair it as a view instead")
 
 

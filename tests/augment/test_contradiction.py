@@ -205,22 +205,9 @@ def test_the_reason_is_the_kind_drawn_among_those_that_apply() -> None:
     assert view(["Blue water in it"], [1])[0][:3] == ("Blue water in it", "unchanged", "no-rule-applies")
 
 
-DOUBLES = [
-    ("He is not healthy.", "He is unhealthy."),
-    ("He is healthy.", "He is not unhealthy."),
-    ("The link isn't available.", "The link is unavailable."),
-]
-
-
-@pytest.mark.parametrize(("text", "double"), DOUBLES)
-def test_negation_and_antonym_of_one_predicate_are_double(text: str, double: str) -> None:
-    assert texts_of(built("contradiction", kinds="double"), text) == {double}
-    assert double not in texts_of(built("contradiction"), text)
-
-
-def test_double_has_a_folder_of_its_own() -> None:
+def test_some_kinds_have_a_folder_of_their_own() -> None:
     assert view_label(ViewSpec("contradiction", {"kinds": None})) == "contradiction"
-    assert labelled_view("contradiction-double") == ViewSpec("contradiction", {"kinds": "double"})
+    assert labelled_view("contradiction-name") == ViewSpec("contradiction", {"kinds": "name"})
     assert built("contradiction", kinds="number, negation, name, antonym").spec == built("contradiction").spec
 
 
@@ -234,7 +221,7 @@ def test_kept_terms_are_not_changed(tmp_path: Path) -> None:
 def test_other_languages_and_kinds_are_refused() -> None:
     with refused("language=de: it has rules for en (English) only"):
         built("contradiction", language="de")
-    with refused("kinds='negation,double': write some of negation, antonym, number, name, or double alone"):
+    with refused("kinds='negation,double': write some of negation, antonym, number, name"):
         built("contradiction", kinds="negation,double")
 
 
