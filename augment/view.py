@@ -1,10 +1,10 @@
 """Views by name, beside the central types, which are imported from here."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, cast
@@ -146,7 +146,6 @@ class LoadedView:
         return dict(zip(distinct, views, strict=True))
 
 
-LOADED = OrderedDict[str, LoadedView]()
 _loading = Lock()
 
 
@@ -157,13 +156,13 @@ def loaded_view(spec: ViewSpec, device: str = "auto") -> LoadedView:
         if options.params.get("models") == "auto":  # which models these are may change
             options = make_view(spec, device=device)
         params = options.params
-        key = f"{spec.name} {json.dumps(params)} {device} {[*map(_stamp, params.values())]}"
-        if key not in LOADED:
-            LOADED[key] = LoadedView(make_view(spec, device=device))
-        LOADED.move_to_end(key)
-        if len(LOADED) > MAX_LOADED:
-            LOADED.popitem(last=False)
-        return LOADED[key]
+        return kept_view(spec.name, json.dumps(params), device, str([*map(_stamp, params.values())]))
+
+
+@lru_cache(maxsize=MAX_LOADED)
+def kept_view(name: str, params: str, device: str, _stamps: str) -> LoadedView:
+    """The view of a name and its parameters as JSON, as long as its files have these stamps."""
+    return LoadedView(make_view(ViewSpec(name, json.loads(params)), device=device))
 
 
 def _stamp(value: object) -> list[tuple[int, int, int]]:

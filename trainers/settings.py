@@ -139,13 +139,6 @@ class Training(Options):
         """Whether a linear layer behind the pooling is fitted to the training text before the first step."""
         return self.whiten or bool(self.sharpen)
 
-    @property
-    def beginning(self) -> str:
-        """What the encoder is before the first step, in words."""
-        if self.whiten:
-            return "whitened on the text"
-        return f"with a layer fitted to the text (--sharpen {self.sharpen})" if self.sharpen else "its start"
-
     def total_steps(self, rows: int) -> int:
         """The optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
         batches = rows // self.batch_size

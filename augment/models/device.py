@@ -82,7 +82,7 @@ def has_fast_bf16(kind: str) -> bool:
     import torch
 
     if kind == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return any(torch.cpu.get_capabilities().get(name) for name in ("amx_bf16", "avx512_bf16"))
 
 

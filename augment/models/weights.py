@@ -132,9 +132,9 @@ def hub_weights(
     path = cached_snapshot(name, needed_files, revision) if is_commit else None
     try:
         if path is None:
-            _, sizes = hub_offer(name, revision)
+            files = hub_files(name, revision)
             # Not by its commit, so that the cache records which one was the latest.
-            path = Path(snapshot_download(name, revision=revision, allow_patterns=[*sizes]))
+            path = Path(snapshot_download(name, revision=revision, allow_patterns=files))
     except Exception as error:  # not found, no network, not a name: the client's errors have no common root
         path = cached_snapshot(name, needed_files, revision)
         if path is None:
@@ -161,8 +161,8 @@ def cached_snapshot(name: str, needed_files: Collection[str] = (), revision: str
     return Path(folder) if has_weights and files.keys() >= {*needed_files} else None
 
 
-def hub_offer(name: str, revision: str | None = None) -> tuple[str, dict[str, int]]:
-    """Ask the Hub for a model's commit, by default the latest, and the bytes of its files that are needed, by name.
+def hub_files(name: str, revision: str | None = None) -> list[str]:
+    """Ask the Hub for the files of a model that are needed, by default of the latest commit.
 
     Raises InputError if the Hub refuses or does not answer in time. Nothing is downloaded.
     """
@@ -172,11 +172,10 @@ def hub_offer(name: str, revision: str | None = None) -> tuple[str, dict[str, in
         raise InputError("HF_HUB_OFFLINE is set")
     try:
         # One request: the client's downloads retry.
-        info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=MAX_ANSWER_SECONDS)
+        info = HfApi().model_info(name, revision=revision, timeout=MAX_ANSWER_SECONDS)
     except Exception as error:  # they have no common root
         raise InputError(f"{HfApi().endpoint}: {one_line(error, 160)}") from None
-    sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
-    return str(info.sha), {file: sizes[file] for file in _model_files(sizes)}
+    return _model_files([file.rfilename for file in info.siblings or ()])
 
 
 def _model_files(names: Collection[str]) -> list[str]:

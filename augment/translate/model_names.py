@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from augment.errors import InputError, logger, warn_once
+from augment.errors import InputError, warn_once
 from augment.models.loading import loading
 from augment.models.weights import (
     STARTER_TRANSLATION,
     cached_snapshot,
-    hub_offer,
     hub_weights,
     local_weights,
 )
@@ -50,7 +49,7 @@ def resolve_chain(
         for hop in hops:
             _check_languages(*hop)
         try:
-            return _opus_chain(hops)
+            return OPUS, [_cached_or_latest(*hop) for hop in hops]
         except InputError as error:
             warn_once(OUT_OF_REACH, str(error))
         models = STARTER
@@ -58,22 +57,10 @@ def resolve_chain(
     return models, chain
 
 
-def _opus_chain(hops: Sequence[tuple[str, str]]) -> tuple[str, list[TranslationModel]]:
-    """OPUS-MT for every hop; the Hub is asked only for what its cache lacks.
-
-    Raises InputError if one is missing.
-    """
-    names = [OPUS_NAME.format(*hop) for hop in hops]
-    places = [cached_snapshot(name, _MODEL_FILES) for name in names]
-    offers = [hub_offer(name) for name, place in zip(names, places, strict=True) if place is None]
-    if offers:
-        megabytes = sum(sum(sizes.values()) for _, sizes in offers) / 1e6
-        joined = " and ".join(names)
-        logger.warning(
-            "downloading %s (%.0f MB); a view made with --models starter needs none", joined, megabytes
-        )
-    commits = [None if place is None else place.name for place in places]  # a commit in the cache needs no Hub
-    return OPUS, [resolve_models(OPUS, *hop, commit) for hop, commit in zip(hops, commits, strict=True)]
+def _cached_or_latest(source: str, target: str) -> TranslationModel:
+    """OPUS-MT's model; the Hub is asked only for what its cache lacks. Raises InputError if it cannot be had."""
+    place = cached_snapshot(OPUS_NAME.format(source, target), _MODEL_FILES)
+    return resolve_models(OPUS, source, target, place and place.name)
 
 
 def resolve_models(models: str, source: str, target: str, revision: str | None = None) -> TranslationModel:

@@ -20,7 +20,7 @@ from transformers import MarianMTModel
 from augment.errors import InputError
 from augment.models import encoder
 from augment.models.masked_lm import FillModel
-from augment.models.weights import cached, find_encoder, hub_offer
+from augment.models.weights import cached, find_encoder, hub_files
 from augment.translate.marian import MarianTranslator
 from augment.translate.model_names import resolve_models
 from augment.types import Runtime
@@ -74,7 +74,7 @@ def test_a_path_that_does_not_exist_is_not_looked_up_on_the_hub(
     assert hub.requests == []
 
 
-def test_the_hub_is_asked_for_commit_and_sizes_again_after_it_was_out_of_reach(
+def test_the_hub_is_asked_for_files_again_after_it_was_out_of_reach(
     hub: StandinHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -82,10 +82,9 @@ def test_the_hub_is_asked_for_commit_and_sizes_again_after_it_was_out_of_reach(
         pass
     monkeypatch.setattr(constants, "ENDPOINT", gone.endpoint)
     with refused(gone.endpoint):
-        hub_offer("owner/model")
+        hub_files("owner/model")
     monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
-    sizes = {"config.json": len(FILES["config.json"]), "model.safetensors": len(SAFETENSORS)}
-    assert hub_offer("owner/model") == (COMMIT, sizes)
+    assert hub_files("owner/model") == ["config.json", "model.safetensors"]
 
 
 @pytest.mark.parametrize("revision", [None, COMMIT[::-1]])

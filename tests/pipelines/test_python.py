@@ -15,7 +15,7 @@ from standin_llm import write_chat_model
 import pipelines
 from augment import InputError, TwinviewsError, ViewResult, ViewSpec, make_views
 from augment.lexicon import wordnet
-from augment.view import LOADED, MAX_LOADED, VIEWS
+from augment.view import MAX_LOADED, VIEWS, kept_view, loaded_view
 
 SAMPLE = Path(pipelines.__file__).parent / "sample" / "sentences.txt"
 SENTENCES = SAMPLE.read_text(encoding="utf-8").splitlines()[:8]
@@ -105,19 +105,19 @@ def test_four_threads_get_what_one_gets(name: str, options: dict[str, Any], sent
 
 
 def test_a_view_is_loaded_once_and_those_used_last_are_kept() -> None:
-    LOADED.clear()
+    kept_view.cache_clear()
     for _ in range(2):
         make_views(["a dog"], "repeat")
-    assert len(LOADED) == 1
-    (kept,) = LOADED.values()
+    assert kept_view.cache_info().currsize == 1
+    kept = loaded_view(ViewSpec("repeat"))
     for number in range(2 * MAX_LOADED):
         make_views(["a dog"], "repeat", rate=number / 100)
         make_views(["a dog"], "repeat")
-    assert len(LOADED) == MAX_LOADED
-    assert any(view is kept for view in LOADED.values())
+    assert kept_view.cache_info().currsize == MAX_LOADED
+    assert loaded_view(ViewSpec("repeat")) is kept
     for number in range(MAX_LOADED):
         make_views(["a dog"], "repeat", rate=number / 100)
-    assert all(view is not kept for view in LOADED.values())
+    assert loaded_view(ViewSpec("repeat")) is not kept
 
 
 def test_a_kept_view_is_not_built_again(sentences: Path, monkeypatch: pytest.MonkeyPatch) -> None:

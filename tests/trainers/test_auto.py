@@ -10,7 +10,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from small_trainings import Capsys, train, write_bert
 
 import trainers.cli.auto as auto
-from augment.view import LOADED
+from augment.view import kept_view
 from trainers.data.contradictions import contradictions, is_english
 
 
@@ -92,7 +92,7 @@ def test_contradictions_are_paired_with_the_sentence_itself(
 ) -> None:
     sentences = ["The man is walking with 3 dogs.", "Oh!", "She has not seen the red house."]
     monkeypatch.setenv("TWINVIEWS_WORDNET", "nowhere")
-    LOADED.clear()  # what other tests have loaded stays usable
+    kept_view.cache_clear()  # what other tests have loaded stays usable
     assert contradictions(sentences) is None
     assert "no training on contradictions: " in capsys.readouterr().err
     monkeypatch.delenv("TWINVIEWS_WORDNET")

@@ -55,7 +55,6 @@ def test_steps_and_epochs_exclude_each_other_and_a_new_layer_blending(
     assert train(*options, "--preset", "bsl", "--whiten", "--blend", 0.5) == 2
     assert "--blend 0.5: the start lacks the layer of --whiten" in capsys.readouterr().err
     assert train(*options, "--preset", "bsl", "--steps", 2, "--batch-size", 8, "--blend", 0) == 0
-    assert "--blend 0 saves its start" in capsys.readouterr().out
 
 
 def test_a_recipe_of_steps_is_repeated_and_takes_other_steps_or_epochs(

@@ -61,7 +61,7 @@ def test_few_rows_are_too_few(text_file: Path, tiny_bert: Path, tmp_path: Path, 
         captured.err
         == "warning: 8 rows make 1 step, too few to learn from: give more data, or raise --epochs\n"
     )
-    assert "dimensions after 1 step (" in captured.out
+    assert "dimensions after 1 step, " in captured.out
     assert "trained for 1 step on 8 texts" in (tmp_path / "run" / "README.md").read_text()
 
 
@@ -222,7 +222,7 @@ def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Pat
     start = scores.pop(0)
     best = max(scores, key=lambda step: scores[step])
     assert set(scores) == {2, 4, 6}
-    assert f"dev {scores[best]:.2f} at step {best} (before the training {start:.2f})" in said
+    assert f"dev {scores[best]:.2f} at step {best}; before the training {start:.2f}, after it " in said
     assert (
         f"dev.tsv: {scores[best]:.2f}; before the training it was {start:.2f}."
         in (out / "README.md").read_text()
@@ -250,12 +250,11 @@ def test_a_start_that_scores_higher_is_said_and_saved(
     dev.write_text(
         "score\tsentence1\tsentence2\n" + "".join(f"{each[0]:.6f}\t{each[1]}\t{each[2]}\n" for each in rows)
     )
-    for keep, step, saved in (("best", 0, " and is saved"), ("last", 6, "")):
+    for keep, step in (("best", 0), ("last", 6)):
         run_mirror(text_file, tiny_bert, tmp_path / keep, dev=str(dev), evaluations=3, keep=keep)
         scores = [line["dev"] for line in read_log(tmp_path / keep) if "dev" in line]
-        scored = f"dev {scores[step // 2]:.2f} at step {step} (before the training {scores[0]:.2f})"
-        said = f"{scored}; the start scored higher than the end ({scores[-1]:.2f}){saved})"
-        assert said in capsys.readouterr().out.splitlines()[-1]
+        said = f"dev {scores[step // 2]:.2f} at step {step}; before the training {scores[0]:.2f}, "
+        assert f"{said}after it {scores[-1]:.2f};" in capsys.readouterr().out.splitlines()[-1]
     (trained, untrained) = (load_file(each / "model.safetensors") for each in (tmp_path / "best", tiny_bert))
     shared = trained.keys() & {name.removeprefix("bert."): None for name in untrained}.keys()
     assert shared
@@ -394,7 +393,7 @@ def test_no_epochs_save_the_start(
         "start",
     ]
     assert train("contrastive", "--whiten", "--epochs", 0, "--precision", "fp32", *options) == 0
-    assert "dimensions, whitened on the text; next" in capsys.readouterr().out
+    assert "dimensions after 0 steps; next" in capsys.readouterr().out
     plain, whitened = (load_encoder(Path(path), "cpu") for path in (tiny_bert, "start"))
     weights = [encoder[0].model.embeddings.state_dict() for encoder in (plain, whitened)]
     assert all(torch.equal(weights[1][name], tensor) for name, tensor in weights[0].items())

@@ -65,8 +65,7 @@ class Contrastive(Taught):
             )
         sides = list(super().columns(examples).sides)
         texts = [examples.left, examples.right]
-        filled = sum(bool(text) for column in examples.negatives for text in column)
-        if self.params.needs_negatives and not filled:
+        if self.params.needs_negatives and not any(map(any, examples.negatives)):
             raise InputError(
                 "no pair has a hard negative, which this preset trains on: "
                 "build them with --negative-view contradiction, or --pairs entailment --negatives"
@@ -75,8 +74,6 @@ class Contrastive(Taught):
             texts.append([text or STAND_IN for text in column])
             sides.append(self.tokenize(texts[-1], column="negative"))
         values = {"keys": number_texts(examples.columns())[1]}
-        if examples.negatives:
-            note(f"hard negatives: {filled:,} in {len(examples):,} pairs")
         if self.params.reads_labels():
             labels = examples.known_labels()
             values["labels"] = number_texts([labels])[1].ravel()

@@ -61,11 +61,8 @@ class Distil(Taught):
             held_out = self.params.held_out(count, self.settings.batch_size)
             size = held_out or min(self.params.queue, count)
             order = _drawn_order(count)
-            if is_first() and size and not self.smoothed:
-                if held_out:
-                    note(f"{held_out:,} of {count:,} rows fill the queue and are not trained on")
-                else:
-                    note(f"queue of {size:,}: too few rows to set any aside for it, so all are trained on")
+            if is_first() and held_out:
+                note(f"{held_out:,} of {count:,} rows fill the queue and are not trained on")
             trained = sorted(order[held_out:])
             self.in_queue, taught = taught[order[:size], 0], taught[trained]
             examples = examples.take(trained)

@@ -2,13 +2,13 @@
 
 import errno
 import json
-import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from augment.models.weights import HUB_NAME
 from augment.record import check_folder_files
 from pipelines.base.console import InputError, TwinviewsError, note
 from pipelines.base.files import RECORD, read_json, write_if_changed
@@ -25,7 +25,6 @@ STARTS = ("encoder", "teacher", "guide")  # what a training begins with
 FREE = frozenset({*DATA, "save_every"})
 """Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no
 result."""
-HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
 """Parts of the messages with which torch and safetensors report a failed write, in errors other than

@@ -207,33 +207,25 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
             "warning: the encoder has collapsed: three different texts have nearly the same vector: "
             "lower --lr or start from another encoder"
         )
-    what = f"encoder of {objective.dimension} dimensions{_outcome(fitted, training, total)}"
-    show(f"{out}: {what}; next: train evaluate {shlex.quote(str(out))}")
+    outcome = _outcome(fitted, training, total)
+    show(
+        f"{out}: encoder of {objective.dimension} dimensions{outcome}; next: train evaluate {shlex.quote(str(out))}"
+    )
 
 
 def _outcome(fitted: "Fitted", training: Training, total: int) -> str:
     """What came of a training that was to take `total` steps, in words; its dev score is of what was saved."""
-    scores = [] if training.dev is None else [_dev_words(fitted)]
-    if not fitted.steps:
-        return ", ".join(["", training.beginning, *scores])
-    spread = fitted.last.get("spread", math.nan)
-    about = [f"{fitted.seconds:.0f} s", f"loss {fitted.last['loss']:.4f}", f"spread {spread:.2f}", *scores]
+    figures = []
+    if fitted.steps:
+        last = fitted.last
+        figures += [f"{fitted.seconds:.0f} s", f"loss {last['loss']:.4f}"]
+        figures += [f"spread {last.get('spread', math.nan):.2f}"]
+    if training.dev is not None:
+        dev, step = fitted.dev, fitted.saved_step
+        start, end, saved = (dev.get(at, math.nan) for at in (0, max(dev, default=0), step))
+        figures.append(f"dev {saved:.2f} at step {step}; before the training {start:.2f}, after it {end:.2f}")
     early = f" of {total}, stopped early" if fitted.steps < total else ""
-    kept = "" if training.blend else "; --blend 0 saves its start"
-    return f" after {counted(fitted.steps, 'step')}{early} ({', '.join(about)}){kept}"
-
-
-def _dev_words(fitted: "Fitted") -> str:
-    """Return the dev score of what was saved, and how it compares with the start's and the end's."""
-    dev, step = fitted.dev, fitted.saved_step
-    words = f"dev {dev.get(step, math.nan):.2f} at step {step}"
-    if not fitted.steps:
-        return words
-    start, end = dev.get(0, math.nan), dev.get(max(dev, default=0), math.nan)
-    words += f" (before the training {start:.2f})"
-    if start > end:
-        return f"{words}; the start scored higher than the end ({end:.2f})" + " and is saved" * (step == 0)
-    return words + "; no later score is higher, so the start is saved" * (step == 0)
+    return ", ".join([f" after {counted(fitted.steps, 'step')}{early}", *figures])
 
 
 def _check_layers(objective: Objective, plan: Plan, name: str) -> None:
