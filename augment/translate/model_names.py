@@ -60,7 +60,7 @@ def resolve_chain(
 def _cached_or_latest(source: str, target: str) -> TranslationModel:
     """OPUS-MT's model; the Hub is asked only for what its cache lacks. Raises InputError if it cannot be had."""
     place = cached_snapshot(OPUS_NAME.format(source, target), _MODEL_FILES)
-    return resolve_models(OPUS, source, target, place and place.name)
+    return resolve_models(OPUS, source, target, None if place is None else place.name)
 
 
 def resolve_models(models: str, source: str, target: str, revision: str | None = None) -> TranslationModel:
