@@ -223,8 +223,8 @@ class View(BaseModel):
         options = (self.sentence_language_option, self.language_option)
         return [getattr(self, option, "en") for option in options]
 
-    def remarks(self, texts: Iterable[str]) -> Sequence[str]:
-        """What to tell the user once these texts have been viewed."""
+    def remarks(self) -> Sequence[str]:
+        """What to tell the user once texts have been viewed."""
         return ()
 
     def problem(self, text: str, view: str) -> str | None:

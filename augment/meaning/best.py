@@ -1,6 +1,6 @@
 """Best of N: several texts of each sentence, of which an encoder and a few rules keep those of the same meaning."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -96,9 +96,9 @@ class BestOf(View):
         """Those of the view which draws."""
         return self._view.languages()
 
-    def remarks(self, texts: Iterable[str]) -> Sequence[str]:
+    def remarks(self) -> Sequence[str]:
         """Those of the view which draws."""
-        return self._view.remarks(texts)
+        return self._view.remarks()
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its own parts, its number of candidates, its floor and its judge.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from augment.models.device import pack, quiet_transformers, resolve_device
-from augment.models.loading import check_weights, loading
+from augment.models.loading import load_model, loading
 from augment.rewriting.answers import Answer, Read
 from augment.translate.decoding import Decoding
 from augment.translate.pytorch import Draws
@@ -41,11 +41,11 @@ class LocalModel:
     def _model(self) -> "PreTrainedModel":
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-        with loading(f"--model {self.path}", self.path), quiet_transformers():
+        what = f"--model {self.path}"
+        with loading(what, self.path), quiet_transformers():
             config = AutoConfig.from_pretrained(self.path, local_files_only=True)
-            kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-            model = kind.from_pretrained(self.path, dtype=torch.float32, local_files_only=True)
-        check_weights(model, f"--model {self.path}")
+        kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        model, _ = load_model(kind, self.path, what)
         return model.to(resolve_device(self.device)).eval()
 
     def _encoded(self, prompt: str) -> list[int]:

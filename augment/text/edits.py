@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import regex
@@ -79,14 +79,12 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def find_edits(text: str, view: str, split: Callable[[str], list[str]] | None = None) -> tuple[Edit, ...]:
-    """The edits that turn `text` into `view`, in whole tokens, or in the pieces of `split`, with white space before."""
-    old_pieces, new_pieces = map(split or _spaced_tokens, (text, view))
+def find_edits(text: str, view: str, split: Callable[[str], list[str]]) -> tuple[Edit, ...]:
+    """The edits that turn `text` into `view`, in the pieces of `split`, which joined give a text."""
+    old_pieces, new_pieces = split(text), split(view)
     starts = list(accumulate(map(len, old_pieces), initial=0))
     edits = []
-    # Punctuation is "junk": a comma alone does not align two texts.
-    is_junk = None if split else lambda piece: not any(map(str.isalnum, piece))
-    for kind, i, j, k, m in SequenceMatcher(is_junk, old_pieces, new_pieces, autojunk=False).get_opcodes():
+    for kind, i, j, k, m in SequenceMatcher(None, old_pieces, new_pieces, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
         while i < j and k < m and old_pieces[j - 1] == new_pieces[m - 1]:  # the full stop after a changed word
@@ -103,9 +101,3 @@ def matching_case(word: str, new: str) -> str:
     if len(word) > 1 and word.isupper():
         return new.upper()
     return new[:1].upper() + new[1:] if word[:1].isupper() else new
-
-
-def _spaced_tokens(text: str) -> list[str]:
-    """Tokens, each with the white space before it, so that a space alone does not align two texts."""
-    ends = [0, *(token.end for token in tokens(text)), len(text)]
-    return [text[start:end] for start, end in pairwise(ends) if start < end]

@@ -105,18 +105,15 @@ class MarianTranslator:
 
         Equal rows are translated once.
         """
-        return [translations[0] for translations in self.candidates(texts, seeds, 1)]
+        return [translations[0] for translations in self.candidates(texts, seeds or [0] * len(texts), 1)]
 
-    def candidates(
-        self, texts: Sequence[str], seeds: Sequence[int] | None, number: int
-    ) -> list[list[Translation]]:
+    def candidates(self, texts: Sequence[str], seeds: Sequence[int], number: int) -> list[list[Translation]]:
         """Up to `number` good translations of each text, by one beam search or several draws, or else a bad one."""
         if not self.decoding.sampled:
             beams = max(self.decoding.num_beams, number)
             decoding = replace(self.decoding, num_beams=beams, hypotheses=number)
             return self._ranked([(text, 0) for text in texts], decoding, number)
-        own = [0] * len(texts) if seeds is None else seeds
-        draw_seeds = [[seed, *(row_seed(seed, str(draw), "") for draw in range(1, number))] for seed in own]
+        draw_seeds = [[seed, *(row_seed(seed, str(draw), "") for draw in range(1, number))] for seed in seeds]
         rows = [(text, seed) for text, row in zip(texts, draw_seeds, strict=True) for seed in row]
         draws = [ranked[0] for ranked in self._ranked(rows, self.decoding, 1)]
         groups = [draws[start : start + number] for start in range(0, len(draws), number)]

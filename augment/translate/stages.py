@@ -1,7 +1,7 @@
 """What the views `translate` and `backtranslate` share: options, a chain of translators, and how they choose."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal, Self
 
@@ -105,16 +105,19 @@ class TranslationView(View):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """Translate every text, without a choice."""
-        plain_texts, give_back = _plain(texts)
-        rows = self._translated(plain_texts, seeds, 1, chooses=False)
-        return [_cased(views[0], case) for views, case in zip(rows, give_back, strict=True)]
+        return [views[0] for views in self._views(texts, seeds, 1, chooses=False)]
 
-    def drawn(self, texts: Sequence[str], seeds: Sequence[int], number: int) -> Iterator[Sequence[ViewResult]]:
+    def drawn(self, texts: Sequence[str], seeds: Sequence[int], number: int) -> list[list[ViewResult]]:
         """Up to `number` translations of each text."""
-        plain_texts, give_back = _plain(texts)
-        rows = self._translated(plain_texts, seeds, number, chooses=True)
-        for views, case in zip(rows, give_back, strict=True):
-            yield [_cased(view, case) for view in views]
+        return self._views(texts, seeds, number, chooses=True)
+
+    def _views(
+        self, texts: Sequence[str], seeds: Sequence[int], number: int, *, chooses: bool
+    ) -> list[list[ViewResult]]:
+        """The views of each text, in its case: models know little else than lower case."""
+        plain = [*map(plain_case, texts)]
+        rows = self._translated([text for text, _ in plain], seeds, number, chooses=chooses)
+        return [[_cased(view, case) for view in views] for views, (_, case) in zip(rows, plain, strict=True)]
 
     def _translated(
         self, texts: Sequence[str], seeds: Sequence[int], number: int, *, chooses: bool
@@ -164,12 +167,6 @@ class TranslationView(View):
     def problem(self, text: str, view: str) -> str | None:
         """Whether a word of the translation is none."""
         return "non-word" if has_non_word(view, self.languages()[-1], text) else None
-
-
-def _plain(texts: Sequence[str]) -> tuple[Sequence[str], Sequence[Callable[[str], str]]]:
-    """Texts with those in capitals and Title Case in lower case, as models know little else, and the ways back."""
-    plain_texts, give_back = zip(*map(plain_case, texts), strict=True) if texts else ((), ())
-    return plain_texts, give_back
 
 
 def _cased(view: ViewResult, case: Callable[[str], str]) -> ViewResult:

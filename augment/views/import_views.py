@@ -3,7 +3,7 @@
 import hashlib
 from array import array
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
@@ -96,18 +96,6 @@ class ImportViews(View):
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """Look every text up."""
         return [self._view(text) for text in texts]
-
-    def remarks(self, texts: Iterable[str]) -> Sequence[str]:
-        """Say how many lines belong to none of the texts, and show one."""
-        starts, used = self._index[1].tolist(), {place for text in texts for place in self._places(text)}
-        unused = [start for place, start in enumerate(starts) if place not in used]
-        if not unused:
-            return ()
-        (line,) = self._lines([min(unused)])
-        example = repr(line.id if line.text is None else line.text)[:80]
-        return [
-            f"{self.name}: {len(unused):,} of {len(starts):,} lines belong to no sentence, such as {example}"
-        ]
 
     def _places(self, text: str) -> list[int]:
         hashes = [_hash(_folded(text)), _hash(row_id(normalise(text)))]

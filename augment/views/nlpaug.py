@@ -3,7 +3,7 @@
 import inspect
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from threading import Lock
@@ -99,9 +99,10 @@ class Nlpaug(ProtectedTermsView):
         if special_tokens(view) - special_tokens(text):
             return ViewResult(None, "rejected", "special-token")
         spans = self.protected_spans(text)
-        # SplitAug's edits are white space.
-        found = find_edits(text, view) if self.augmenter == "SplitAug" else _visible_edits(text, view)
-        edits = _unkept(found, spans)
+        edits = find_edits(text, view, PIECES.findall)
+        if self.augmenter != "SplitAug":  # whose edits are white space
+            edits = _visible(edits)
+        edits = _unkept(edits, spans)
         return ViewResult(apply_edits(text, edits), edits=edits) if edits else ViewResult(text, "unchanged")
 
 
@@ -126,12 +127,14 @@ def _visible_pieces(texts: Iterable[str]) -> set[str]:
     return {piece for text in texts for piece in PIECES.findall(text.casefold()) if not piece.isspace()}
 
 
-def _visible_edits(text: str, view: str) -> Iterator[Edit]:
-    """The edits that turn `text` into `view`, without those of white space alone."""
-    for edit in find_edits(text, view, PIECES.findall):
+def _visible(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Edits without those of white space alone, and with the white space of the text."""
+    visible = []
+    for edit in edits:
         old, new = edit.old.strip(), edit.new.strip()
         if "".join(old.split()) != "".join(new.split()):
-            yield edit._replace(new=edit.old.replace(old, new)) if old and new else edit
+            visible.append(edit._replace(new=edit.old.replace(old, new)) if old and new else edit)
+    return tuple(visible)
 
 
 def _augmenter_class(name: str) -> type[Any]:

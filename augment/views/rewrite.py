@@ -1,6 +1,6 @@
 """Let a language model say the sentence in other words, contradict or translate it, and check the answers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -139,7 +139,7 @@ class Rewrite(ProtectedTermsView):
             return "language"
         return "non-word" if has_non_word(view, target, text) else None
 
-    def remarks(self, texts: Iterable[str]) -> Sequence[str]:
+    def remarks(self) -> Sequence[str]:
         """What a server took and gave."""
         writer = self._writer
         if not isinstance(writer, Server):

@@ -134,7 +134,7 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         start = time.monotonic()
         dataset, new_rows = make_run(plan_run(view, source, options, folder))
         results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.as_json))
-        for text in view.remarks(text for rows in source.tables() for text in rows["text"].to_pylist()):
+        for text in view.remarks():
             note(text)
     if options.as_json:
         show_json(results[0] if len(results) == 1 else results)

@@ -93,7 +93,7 @@ def test_a_server_rewrites_every_text_once_and_says_which_model_it_has(
     assert model.keys == {"Bearer sk-secret"}
     assert f"|rev:{MODEL}|" in view.spec.signature()
     assert "secret" not in repr(view) + view.spec.signature() + str(view.spec.params)
-    assert view.remarks([]) == ["rewrite: 20 tokens in, 10 tokens out"]
+    assert view.remarks() == ["rewrite: 20 tokens in, 10 tokens out"]
 
 
 @pytest.mark.parametrize("fault", ["busy", "cut"])

@@ -14,7 +14,6 @@ from samples import refused
 
 from augment.models.device import pack, resolve_device
 from augment.view import View, ViewResult, ViewSpec, check_params, make_view, row_id, row_seed, view_attribute
-from augment.views.import_views import ImportViews
 
 
 def spec_of(name: str, **params: float) -> ViewSpec:
@@ -190,23 +189,6 @@ def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
         ViewResult("It's O’Neil.", "unchanged"),
     ]
     assert not view.uses_seed
-
-
-def test_lines_of_no_sentence_are_counted_and_one_is_shown(tmp_path: Path) -> None:
-    rows = [
-        ("A dog runs.", "It runs."),
-        ("Not there.", "No."),
-        ("A “dog”  runs.", "It does."),
-        ("Nor this.", None),
-    ]
-    view = imported(
-        tmp_path, *({"text": text, "view": view} for text, view in rows), {"id": "x", "view": "None."}
-    )
-    assert isinstance(view, ImportViews)
-    remark = "import-views: 4 of 5 lines belong to no sentence, such as 'Not there.'"
-    assert view.remarks(["A dog runs."]) == [remark]
-    assert "3 of 5 lines" in str(view.remarks(["A dog runs.", 'A "dog" runs.']))
-    assert imported(tmp_path, {"id": row_id("A."), "view": "B."}).remarks(["C.", "A."]) == ()  # type: ignore[attr-defined]
 
 
 def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> None:

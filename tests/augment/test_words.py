@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -121,6 +122,9 @@ def test_edits_that_do_not_fit_are_refused(edits: list[Edit], complaint: str) ->
         apply_edits("the dog", edits)
 
 
+PIECES = re.compile(r"\w+|\s+|[^\w\s]").findall
+
+
 @pytest.mark.parametrize(
     ("text", "view", "expected"),
     [
@@ -129,18 +133,18 @@ def test_edits_that_do_not_fit_are_refused(edits: list[Edit], complaint: str) ->
         (
             "The U.S. bought 3.5% gold.",
             "The U. S. sold 3. 5% gold.",
-            [("U.S. bought 3.5%", "U. S. sold 3. 5%")],
+            [("", " "), ("bought", "sold"), ("", " ")],
         ),
         ("One, two.", "One, three.", [("two", "three")]),
     ],
 )
 def test_word_edits_replace_whole_words(text: str, view: str, expected: list[tuple[str, str]]) -> None:
-    assert [(edit.old.strip(), edit.new) for edit in find_edits(text, view)] == expected
+    assert [(edit.old.strip(), edit.new) for edit in find_edits(text, view, PIECES)] == expected
 
 
 @given(st.text(alphabet="ab .,'é\t-1", max_size=30), st.text(alphabet="ab .,'é\t-1", max_size=30))
 def test_word_edits_turn_one_text_into_the_other(text: str, view: str) -> None:
-    edits = find_edits(text, view)
+    edits = find_edits(text, view, PIECES)
     assert apply_edits(text, edits) == view
     assert (not edits) == (text == view)
 

@@ -306,14 +306,7 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
 
     def on_optimizer_step(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the objective follow the optimiser's step, once a step however many batches it took."""
-        objective = self.trainer.model
-        if state.global_step == 0 and all(
-            parameter.grad is None for parameter in objective.encoder.parameters()
-        ):
-            raise TwinviewsError(
-                "no gradient reaches the encoder: compute the loss from vectors that are not detached"
-            )
-        objective.after_step(state.global_step + 1, state.max_steps)
+        self.trainer.model.after_step(state.global_step + 1, state.max_steps)
 
     def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Record the hashes of the checkpoint once all processes have written their parts."""
