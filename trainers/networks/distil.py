@@ -37,13 +37,11 @@ class Distil(Taught):
     def add_helpers(self) -> None:
         """Load the teacher, or the encoder again if none is given, fit the dimension to its, and add the queues."""
         params, own_pooling = self.params, self.settings.pooling
-        if params.teacher is None:
-            is_own = self.source.modules() and own_pooling == self.source.pooling()
-            pooling = params.teacher_pooling or (None if is_own else own_pooling)
-            teacher = load_model(self.source.name, pooling=pooling)
-        else:
-            teacher = load_model(params.teacher, pooling=params.teacher_pooling)
-        self.teacher = teacher
+        pooling = params.teacher_pooling
+        is_own = self.source.modules() and own_pooling == self.source.pooling()
+        if params.teacher is None and not is_own:
+            pooling = pooling or own_pooling
+        self.teacher = teacher = load_model(params.teacher or self.source.name, pooling=pooling)
         self.congen = params.method == "congen"
         self.smoothed = self.congen and params.smooth_neighbours is not None
         width = int(teacher.model.get_embedding_dimension())

@@ -79,8 +79,6 @@ def train_seeds(request: Request, number: int) -> None:
         own = {"seeds": None, "seed": seed, "out": out / f"seed-{seed}"}
         run_training(checked(Request, {**dict(request), **own}))
         gc.collect()  # Trainer and its callbacks refer to each other and to the model
-    if is_first():
-        note(f"next: `train evaluate` on each folder in {out}, then `train compare {out}`: mean and deviation")
 
 
 def _make_plan(request: Request) -> Plan:
@@ -254,15 +252,12 @@ def _check_layers(objective: Objective, plan: Plan, name: str) -> None:
 
 
 def _check_prompts(objective: Objective, recipe: Mapping[str, Any]) -> None:
-    """Say that an encoder's prompts for searches are not used; raises InputError for prompts of no use."""
-    known = objective.encoder.prompts
-    if objective.prompts:
-        if not objective.takes_prompts() or not {"views", "graded"} & recipe.keys():
-            raise InputError(
-                "--prompts: only trainings on pairs without a teacher, guide, --retain or --relate take them"
-            )
-    elif "views" in recipe and known.get("query") and known.get("document"):
-        note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
+    """Raise InputError for prompts of no use."""
+    has_columns = objective.takes_prompts() and {"views", "graded"} & recipe.keys()
+    if objective.prompts and not has_columns:
+        raise InputError(
+            "--prompts: only trainings on pairs without a teacher, guide, --retain or --relate take them"
+        )
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], source: Source) -> str:
