@@ -162,7 +162,7 @@ def test_contradictions_and_translations_have_guards_of_their_own(model: Standin
     model.fault = "says:No dog runs."
     view = rewrite(model, means="contradiction")
     assert view([DOG], [1])[0].text == "No dog runs."
-    assert (view.is_paraphrase, view.contradicts) == (False, True)
+    assert (view.keeps_meaning, view.contradicts) == (False, True)
     model.fault = "says:Ein Hund läuft."
     translated = make_view(ViewSpec("rewrite", {"model": "standin", "url": model.url, "to": "de"}))
     assert translated([DOG], [1])[0].text == "Ein Hund läuft."
