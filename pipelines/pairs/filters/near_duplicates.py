@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 from xxhash import xxh64_intdigest
 
-from augment.errors import InputError
 from augment.view import Runtime
 from pipelines.pairs.filter import SIDES, Filter, PairColumns, Verdicts
 
@@ -42,13 +41,8 @@ class NearDuplicates(Filter):
     _index: "Index" = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Self:
-        """Reserve memory for the pairs it remembers; raises InputError if there is too little."""
-        try:
-            self._index = Index(self.window, self.threshold)
-        except MemoryError:
-            raise InputError(
-                f"--filter near-duplicates: no memory for window={self.window}: lower it"
-            ) from None
+        """Reserve memory for the pairs it remembers."""
+        self._index = Index(self.window, self.threshold)
         return self
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
@@ -115,45 +109,35 @@ class Index:
 
         Shapes: (n, HASHES), (n, 2).
         """
-        bands = (
-            signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
-        )
-        hashes = bands @ self._factors
-        slots = ((hashes ^ (hashes >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
-        places, octets, dropped = slots + np.arange(self._bands) * self._slots, signatures.astype(np.uint8), []
-        order = places.argsort(axis=None, kind="stable")
-        rows, ordered = order // self._bands, places.ravel()[order]
-        shared = np.flatnonzero(ordered[1:] == ordered[:-1])
-        previous = np.full(len(places), -1)  # the last earlier row with which a row shares a place
-        np.maximum.at(previous, rows[shared + 1], rows[shared])
-        start = 0
-        for stop in (*np.flatnonzero(previous >= 0).tolist(), len(places)):
-            if stop == len(places) or previous[stop] >= start:
-                dropped += self._add_run(octets[start:stop], origins[start:stop], places[start:stop])
-                start = stop
+        octets, dropped = signatures.astype(np.uint8), []
+        for signature, origin, places in zip(octets, origins, self._places(signatures), strict=True):
+            is_near = self._has_near(signature, origin, places)
+            if not is_near:
+                self._signatures[self._added % self._window] = signature
+                self._origins[self._added % self._window] = origin
+                self._added += 1
+                self._tables[places] = self._added
+            dropped.append(is_near)
         return dropped
 
-    def _add_run(
-        self, signatures: NDArray[np.uint8], origins: NDArray[np.uint64], places: NDArray[np.int64]
-    ) -> list[bool]:
-        """Add pairs of which no two share a place, so that all can be looked up before one of them is added."""
+    def _places(self, signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Where each pair stands in the table of each band, (n, bands)."""
+        banded = signatures[:, : self._bands * self._rows].astype(np.uint64)
+        hashes = banded.reshape(-1, self._bands, self._rows) @ self._factors
+        slots = (hashes ^ (hashes >> np.uint64(29))) & np.uint64(self._slots - 1)
+        return slots.astype(np.int64) + np.arange(self._bands) * self._slots
+
+    def _has_near(
+        self, signature: NDArray[np.uint8], origin: NDArray[np.uint64], places: NDArray[np.int64]
+    ) -> bool:
+        """Whether one of the earlier pairs with which a pair shares a place is nearly the same."""
         numbers = self._tables[places].astype(np.int64)
-        rows, bands = np.nonzero(numbers > max(0, self._added - self._window))
-        numbers = numbers[rows, bands]
+        numbers = numbers[numbers > max(0, self._added - self._window)]
+        if not len(numbers):
+            return False
         earlier = (numbers - 1) % self._window
-        has_other_views = self._origins[earlier] != origins[rows]
-        is_compared = has_other_views[:, 0] | ~has_other_views[:, 1]
-        equal = np.count_nonzero(self._signatures[earlier] == signatures[rows], axis=1)
-        alike = is_compared & ((equal / HASHES - CHANCE) / (1 - CHANCE) >= self._threshold)
-        newest = np.zeros(len(places), dtype=np.int64)
-        np.maximum.at(newest, rows[alike], numbers[alike])
-        first, dropped = self._added, []
-        for number in newest.tolist():
-            # the pairs added meanwhile may have ousted it
-            dropped.append(number > max(0, self._added - self._window))
-            self._added += not dropped[-1]
-        is_added, added = ~np.array(dropped), np.arange(first, self._added)
-        self._signatures[added % self._window] = signatures[is_added]
-        self._origins[added % self._window] = origins[is_added]
-        self._tables[places[is_added]] = added[:, None] + 1
-        return dropped
+        differs = self._origins[earlier] != origin
+        is_compared = differs[:, 0] | ~differs[:, 1]
+        equal = np.count_nonzero(self._signatures[earlier] == signature, axis=1)
+        similarity = (equal / HASHES - CHANCE) / (1 - CHANCE)
+        return bool((is_compared & (similarity >= self._threshold)).any())
