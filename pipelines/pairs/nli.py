@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import xxhash
@@ -16,7 +15,7 @@ from pipelines.base.tables.reader import open_table
 from pipelines.base.tables.sources import TEXT_FORMATS, Source, check_source
 from pipelines.base.tables.table import Table
 from pipelines.pairs.candidates import Candidates
-from pipelines.pairs.pair import BLOCK_ROWS, Candidate
+from pipelines.pairs.pair import Candidate, blocks
 from pipelines.sentences.selection import Seen
 from pipelines.storage.dataset import Input, Plan
 from pipelines.storage.pair_files import NEGATIVE
@@ -164,36 +163,34 @@ def table_pairs(
     rows, again = (
         islice(chain.from_iterable(nli_rows(source, columns) for source in sources), limit) for _ in range(2)
     )
-    blocks = _blocks(rows, columns)
+    candidate_blocks = _candidate_blocks(rows, columns)
     if negatives:
-        blocks = _with_negatives(blocks, again)
+        candidate_blocks = _with_negatives(candidate_blocks, again)
     has_negatives = negatives or NEGATIVE in columns.roles[: len(columns.names)]
-    candidates = Candidates(blocks, columns=[NEGATIVE] * has_negatives, unit="rows")
+    candidates = Candidates(candidate_blocks, columns=[NEGATIVE] * has_negatives, unit="rows")
     return candidates, plan, {source.name: how for source in sources}
 
 
-def _blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Iterator[list[Candidate]]:
+def _candidate_blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Iterator[list[Candidate]]:
     """A candidate for each row, with a reason if it is not entailed or is a duplicate."""
     left, right = ("premise", "hypothesis") if columns.is_nli else columns.names[:2]
-    unknown = dict[str, None]()
-    with TemporaryDirectory() as spool:
-        hashes = Seen(Path(spool))
-        while rows := list(islice(remaining, BLOCK_ROWS)):
-            block = list[Candidate]()
-            for row in rows:
-                texts = f"{row.premise}\t{row.hypothesis}\t{row.negative}".removesuffix("\t")
-                id = xxhash.xxh64_hexdigest(texts.encode())
-                candidate = Candidate(id, row.premise, row.premise, row.hypothesis, left, right)
-                candidate.negative = row.negative or None
-                candidate.reason = _reason(row, f"{left} or {right}", unknown)
-                # the right text is no view of the left one, with which filters would compare it
-                if not columns.is_nli:
-                    candidate.sentence_b = row.hypothesis
-                block.append(candidate)
-            kept = [candidate for candidate in block if candidate.reason is None]
-            for candidate, is_new in zip(kept, hashes.add([int(one.id, 16) for one in kept]), strict=True):
-                candidate.reason = None if is_new else "exact duplicate"
-            yield block
+    unknown, hashes = dict[str, None](), Seen()
+    for rows in blocks(remaining):
+        block = list[Candidate]()
+        for row in rows:
+            texts = f"{row.premise}\t{row.hypothesis}\t{row.negative}".removesuffix("\t")
+            id = xxhash.xxh64_hexdigest(texts.encode())
+            candidate = Candidate(id, row.premise, row.premise, row.hypothesis, left, right)
+            candidate.negative = row.negative or None
+            candidate.reason = _reason(row, f"{left} or {right}", unknown)
+            # the right text is no view of the left one, with which filters would compare it
+            if not columns.is_nli:
+                candidate.sentence_b = row.hypothesis
+            block.append(candidate)
+        kept = [candidate for candidate in block if candidate.reason is None]
+        for candidate, is_new in zip(kept, hashes.add([int(one.id, 16) for one in kept]), strict=True):
+            candidate.reason = None if is_new else "exact duplicate"
+        yield block
 
 
 def _with_negatives(blocks: Iterator[list[Candidate]], rows: Iterator[NliRow]) -> Iterator[list[Candidate]]:

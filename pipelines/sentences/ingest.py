@@ -14,7 +14,7 @@ from augment.record import Record
 from augment.types import invisible
 from augment.view import normalise, row_id
 from pipelines.base.console import counted, note
-from pipelines.base.files import is_remote, locked_folder, resolve_path, sibling_path
+from pipelines.base.files import locked_folder, resolve_path, sibling_path
 from pipelines.base.recipe import recipe_text
 from pipelines.base.tables.arrow import BATCH_ROWS
 from pipelines.base.tables.sources import SAMPLE, TEXT_FORMATS, Source, check_source
@@ -43,10 +43,6 @@ Sentence: TypeAlias = tuple[str, str, str | None, str | None]
 """Id, text, label and pair."""
 ROLES = ("text", "label", "pair")
 
-BOOLEANS = {"true": "1", "false": "0"}
-MAX_CLASSES = 10_000
-"""Labels whose spellings are compared; with more, they are not classes."""
-
 
 def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
     """Write all sentences or none; returns the dataset and whether it was made now. Raises InputError."""
@@ -73,16 +69,12 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
         remove_leftovers(out)
         if status == "finished" and not overwrite:
             return open_dataset(out), False
-        folder, notes = Path(spool) if is_remote(out) else out, dict[str, str]()
-        selections = [Selection(folder, options.words, options.limit) for _ in range(2)]
         # A bad line must not cost the old sentences: read everything before they are removed.
         if overwrite and status != "new":
-            deque(_sentences(options, sources, selections[0], {}), maxlen=0)
-        sentences = _sentences(options, sources, selections[1], notes)
-        dataset = _write(options, plan, out, sentences, selections[1].counts)
-        for text in notes.values():
-            note(text)
-        return dataset, True
+            deque(_sentences(options, sources, Selection(options.words, options.limit)), maxlen=0)
+        selection = Selection(options.words, options.limit)
+        sentences = _sentences(options, sources, selection)
+        return _write(options, plan, out, sentences, selection.counts), True
 
 
 def sentences_for(names: Sequence[str], out: Path | None = None) -> Dataset:
@@ -151,72 +143,40 @@ def _write(
         raise
 
 
-def _sentences(
-    options: IngestOptions, sources: Sequence[Source], selection: Selection, notes: dict[str, str]
-) -> Iterator[Sentence]:
-    """The sentences to keep, up to the limit, with examples of what is odd in `notes`; may raise."""
+def _sentences(options: IngestOptions, sources: Sequence[Source], selection: Selection) -> Iterator[Sentence]:
+    """The sentences to keep, up to the limit; may raise."""
     columns, counts = Columns(options.column, options.label_column, options.pair_column), selection.counts
     language = options.language if options.split else None
-    classes = dict[str, str]()
     for source in sources:
-        number, filled = 1, set[str]()
+        filled = set[str]()
         rows = read_rows(source, columns, language)
         while batch := [*islice(rows, BATCH_ROWS)]:
             filled.update(role for row in batch for role, cell in row.items() if cell is not None)
-            yield from _kept(batch, selection, source.name, number, notes, classes)
-            number += len(batch)
+            yield from _kept(batch, selection)
             if selection.is_full:
                 source.check_unchanged()
                 break
         counts.update(+source.skipped)
         for name, column in (("label", columns.label), ("pair", columns.pair)):
             is_named = column != name and source.format not in TEXT_FORMATS
-            if is_named and number > 1 and name not in filled:
+            if is_named and filled and name not in filled:
                 raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
         if selection.is_full:
             break
-    if conflicts := counts.get("conflict"):
-        problem = f"{counted(conflicts, 'row')} left out for conflicts, such as {notes['conflict']}"
-        notes["conflict"] = f"{problem}; the first row of a text is kept"
     if not counts["kept"]:
         names = ", ".join(source.name for source in sources)
         problem = f"no sentences to keep in {names} ({counts['read']} lines, {counts['empty']} of them empty)"
         raise InputError(f"{problem}: give one sentence a line, and see --min-words and --max-words")
 
 
-def _kept(
-    rows: Sequence[Row],
-    selection: Selection,
-    source: str,
-    number: int,
-    notes: dict[str, str],
-    classes: dict[str, str],
-) -> Iterator[Sentence]:
-    """Those of a batch, whose first row has this number; notes conflicts and labels of several spellings."""
+def _kept(rows: Sequence[Row], selection: Selection) -> Iterator[Sentence]:
+    """The sentences of a batch to keep."""
     texts, labels, pairs = ([normalise(row.get(role) or "") for row in rows] for role in ROLES)
     values = [f"{label}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
     fates = selection.fates(texts, values)
     read = [row["text"] or "" for row in rows[: len(fates)]]
     if changed := sum(invisible(text).search(text) is not None for text in read):
         selection.counts["invisible"] += changed
-    for index, fate in enumerate(fates):
-        text, label, pair = texts[index], labels[index], pairs[index]
-        if fate == "conflict":
-            where = f"{source}: row {number + index}, {text[:60]!r}"
-            notes.setdefault(fate, f"{where}, has another label or pair than before, {values[index][:40]!r}")
-        if fate != "kept":
-            continue
-        if label:
-            _note_spelling(label, classes, notes)
-        yield row_id(text), text, label or None, pair or None
-
-
-def _note_spelling(label: str, classes: dict[str, str], notes: dict[str, str]) -> None:
-    """Note the first label that differs from another one only in case, or as True does from 1."""
-    key = BOOLEANS.get(label.casefold(), label.casefold())
-    if key not in classes and len(classes) >= MAX_CLASSES:
-        return
-    spelling = classes.setdefault(key, label)
-    if spelling != label:
-        problem = f"the labels {spelling[:40]!r} and {label[:40]!r} are two classes"
-        notes.setdefault("label", f"{problem}: write them alike if they are one")
+    for fate, text, label, pair in zip(fates, texts, labels, pairs, strict=False):
+        if fate == "kept":
+            yield row_id(text), text, label or None, pair or None

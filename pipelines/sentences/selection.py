@@ -1,10 +1,8 @@
-"""Which texts to keep: sets of hashes in bounded memory, empty texts, duplicates, and texts of several labels."""
+"""Which texts to keep: sets of hashes, empty texts, duplicates, and texts of several labels."""
 
 import math
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import xxhash
@@ -12,43 +10,25 @@ from numpy.typing import NDArray
 
 from pipelines.similarity import word_count
 
-RUN_HASHES = 1 << 20
-"""Hashes of a run in a file, 8 MiB; those in memory are fewer than twice as many."""
-
 
 class Seen:
-    """A set of 64-bit hashes as sorted runs: long ones in files of `folder` without names, the others in memory."""
+    """A set of 64-bit hashes as sorted runs, each more than twice as long as the next: eight bytes a hash."""
 
-    def __init__(self, folder: Path, run_hashes: int = RUN_HASHES) -> None:
-        self._folder, self._run_hashes = folder, run_hashes
-        self._files, self._runs = list[NDArray[np.uint64]](), list[NDArray[np.uint64]]()
+    def __init__(self) -> None:
+        self._runs = list[NDArray[np.uint64]]()
 
     def add(self, hashes: Sequence[int]) -> list[bool]:
-        """Add hashes, and return which of them are new.
-
-        Raises OSError, naming the folder, if its disk is full.
-        """
+        """Add hashes, and return which of them are new."""
         values, indices = np.unique(np.array(hashes, dtype=np.uint64), return_index=True)
-        for run in (*self._files, *self._runs):
+        for run in self._runs:
             is_new = run[np.minimum(np.searchsorted(run, values), len(run) - 1)] != values
             values, indices = values[is_new], indices[is_new]
         flags: list[bool] = np.isin(np.arange(len(hashes)), indices).tolist()
         while self._runs and len(self._runs[-1]) <= 2 * len(values):
             values = np.sort(np.concatenate([self._runs.pop(), values]), kind="stable")
-        if len(values) >= self._run_hashes:
-            self._files.append(self._on_disk(values))
-        elif len(values):
+        if len(values):
             self._runs.append(values)
         return flags
-
-    def _on_disk(self, run: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        try:
-            with tempfile.TemporaryFile(dir=self._folder) as stream:
-                stream.write(run.data)
-                return np.memmap(stream, dtype=np.uint64, mode="r")
-        except OSError as error:
-            error.filename = str(self._folder)  # the file itself has no name
-            raise
 
 
 class Selection:
@@ -58,8 +38,8 @@ class Selection:
     is there already, but this label or pair of it is new.
     """
 
-    def __init__(self, folder: Path, words: tuple[int, int | None] | None, limit: int | None) -> None:
-        self._texts, self._values = Seen(folder), Seen(folder)
+    def __init__(self, words: tuple[int, int | None] | None, limit: int | None) -> None:
+        self._texts, self._values = Seen(), Seen()
         self._words, self._limit = words, limit
         names = ("read", "kept", "empty", "duplicate", *(["length"] if words else []))
         self.counts = Counter(dict.fromkeys(names, 0))
