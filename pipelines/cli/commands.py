@@ -95,8 +95,8 @@ def report_command(options: ReportOptions) -> None:
     from pipelines.inspection.opened import open_path
     from pipelines.inspection.report import report_path, write_report
 
-    target, opened = options.out or report_path(options.path), open_path(options.path)
-    is_new = write_report(target, opened, options)
+    target = options.out or report_path(options.path)
+    is_new = write_report(target, open_path(options.path), options)
     line = f"{target} written" if is_new else f"{target} exists already, nothing done"
     show_json({"out": str(target), "made_now": is_new}) if options.as_json else show(line)
 
@@ -118,19 +118,19 @@ def export_command(options: ExportOptions) -> None:
         raise InputError(
             f"--public, --license and --dry-run are for a dataset on the Hub, not --to {to}: leave them out"
         )
-    opened = open_path(options.path)
-    rows = min(opened.rows, options.limit or opened.rows)
+    dataset = open_path(options.path)
+    rows = dataset.first(options.limit)
     if options.dry_run:
-        preview = {"out": to, "rows": rows, "files to read": len(opened.files)}
+        preview = {"out": to, "rows": rows, "files to read": len(dataset.shards)}
         show_json(preview) if options.as_json else table(("", "would be"), preview.items())
         return
     if is_hub:
-        address = push(opened, rows, options)
+        address = push(dataset, rows, options)
         facts: dict[str, object] = {"out": address, "public": options.public}
         line = f"{address}: {'public' if options.public else 'private'}"
     else:
         target = out or sibling_path(options.path, to)
-        is_new = export(opened, rows, target, options)
+        is_new = export(dataset, rows, target, options)
         facts = {"out": str(target), "rows": rows}
         line = f"{target} is already complete, nothing done"
         if is_new:

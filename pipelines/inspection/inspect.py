@@ -10,7 +10,6 @@ from rich.text import Text
 
 from augment.errors import InputError
 from augment.text.edits import find_edits
-from augment.view import Edit
 from pipelines.base.console import (
     counted,
     escape_control,
@@ -21,7 +20,7 @@ from pipelines.base.console import (
     stdout_console,
     table,
 )
-from pipelines.inspection.opened import QUANTILES, Statistics, open_path, statistics
+from pipelines.inspection.opened import QUANTILES, Statistics, facts_of, open_path, sample_rows, statistics
 from pipelines.options import InspectOptions
 from pipelines.similarity import UNSPACED
 from pipelines.storage.pair_files import NEGATIVE
@@ -46,24 +45,18 @@ class Piece(NamedTuple):
     text: str
 
 
-def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[Piece]:
-    """How `old` became `new`, up to MAX_CHARACTERS: by the recorded edits if they lead there, else word by word."""
-    parts, hidden = _split(old, [Edit(**edit) for edit in edits]), max(len(old), len(new)) - MAX_CHARACTERS
-    if hidden > 0 or "".join(piece.text for piece in parts if piece.change != "removed") != new:
-        old, new = old[:MAX_CHARACTERS], new[:MAX_CHARACTERS]
-        parts = _split(old, find_edits(old, new, WORD.findall))
+def pieces(old: str, new: str) -> list[Piece]:
+    """How `old` became `new`, word by word, up to MAX_CHARACTERS."""
+    hidden = max(len(old), len(new)) - MAX_CHARACTERS
+    old, new = old[:MAX_CHARACTERS], new[:MAX_CHARACTERS]
+    parts, end = list[Piece](), 0
+    for edit in find_edits(old, new, WORD.findall):
+        parts += [Piece("same", old[end : edit.start]), Piece("removed", edit.old), Piece("added", edit.new)]
+        end = edit.end
+    parts.append(Piece("same", old[end:]))
     if hidden > 0:
         parts.append(Piece("same", f" … {counted(hidden, 'more character')}"))
     return [piece for piece in parts if piece.text]
-
-
-def _split(old: str, edits: Sequence[Edit]) -> list[Piece]:
-    parts, end = list[Piece](), 0
-    for edit in edits:
-        parts += [Piece("same", old[end : edit.start]), Piece("removed", old[edit.start : edit.end])]
-        parts.append(Piece("added", edit.new))
-        end = edit.end
-    return [*parts, Piece("same", old[end:])]
 
 
 def wdiff(parts: Iterable[Piece]) -> str:
@@ -87,12 +80,10 @@ def percent(value: float) -> str:
 
 
 def sampling(summary: Statistics) -> str:
-    """Which rows the statistics cover, and the signatures of chrF and BLEU."""
+    """Which rows the statistics cover."""
     text = f"{summary.sampled:,} of {summary.rows:,} rows, drawn with seed {summary.seed}"
     if summary.sampled == summary.rows:
         text = f"{'' if summary.rows == 1 else 'all '}{counted(summary.rows, 'row')}"
-    text += f"; chrF {summary.chrf_signature}" if summary.chrf_signature else ""
-    text += f"; self-BLEU {summary.self_bleu[1]}" if summary.self_bleu else ""
     return f"statistics over {text}"
 
 
@@ -111,8 +102,7 @@ def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
     for name in TEXTS:
         if isinstance(row.get(name), str):
             old = row["text"] or "" if name.startswith("view") else row[name]
-            edits = row.get("edits") if name == "view" else None
-            yield str(row.get(f"{name}_name") or name), pieces(old, row[name], edits or ())
+            yield str(row.get(f"{name}_name") or name), pieces(old, row[name])
 
 
 def inspect(options: InspectOptions) -> None:
@@ -120,22 +110,23 @@ def inspect(options: InspectOptions) -> None:
 
     With a status only such rows of a view are shown. Raises InputError if there is no such row.
     """
-    path, status, seed, opened = options.path, options.status, options.seed, open_path(options.path)
-    statuses = opened.counts.get("statuses", {})
+    path, status, seed, dataset = options.path, options.status, options.seed, open_path(options.path)
+    facts, counts, kind = facts_of(dataset), dataset.counts, dataset.plan.kind
+    statuses = counts.get("statuses", {})
     if status is not None and status not in statuses:
         present = ", ".join(statuses) or "no status at all"
         raise InputError(f"--status {status}: {path} has {present}: leave it out, or give one of them")
-    rows = opened.sample(options.rows, seed, **({} if status is None else {"status": status})).to_pylist()
-    summary = statistics(opened, options.sample, seed or 0)
+    chosen = {} if status is None else {"status": status}
+    rows = sample_rows(dataset, options.rows, seed, **chosen).to_pylist()
+    summary = statistics(dataset, options.sample, seed or 0)
     if options.as_json:
-        parts = {"counts": opened.counts, "statistics": asdict(summary), "sample": rows}
-        show_json({"kind": opened.kind, "path": str(path), **opened.facts, **parts})
+        parts = {"counts": counts, "statistics": asdict(summary), "sample": rows}
+        show_json({"kind": kind, "path": str(path), **facts, **parts})
         return
-    facts = [(key, value) for key, value in opened.facts.items() if key not in ("inputs", "params") and value]
-    inputs = opened.facts.get("inputs", [])
-    origins = [("made from", f"{item['name']} (sha256 {item['sha256'][:12]}…)") for item in inputs]
-    table((opened.kind, ""), [("path", opened.path), *facts, *origins])
-    table(("counted", "rows"), flat(opened.counts))
+    plain = [(key, value) for key, value in facts.items() if key not in ("inputs", "params") and value]
+    inputs = [("made from", f"{item['name']} (sha256 {item['sha256'][:12]}…)") for item in facts["inputs"]]
+    table((kind, ""), [("path", path), *plain, *inputs])
+    table(("counted", "rows"), flat(counts))
     if summary.shares:
         shares = [
             (name, f"{count:,}", f"{of:,}", percent(count / of))
@@ -150,8 +141,8 @@ def inspect(options: InspectOptions) -> None:
         table(["measure", "mean", *QUANTILES], cells, right=["mean", *QUANTILES])
     for name, counts in summary.values.items():
         table((f"column {name}", "rows"), counts.items())
-    if summary.self_bleu:
-        show(f"self-BLEU of view_a against view_b: {summary.self_bleu[0]:.1f}")
+    if summary.self_bleu is not None:
+        show(f"self-BLEU of view_a against view_b: {summary.self_bleu:.1f}")
     show(sampling(summary))
     for row in rows:
         _show_row(row)

@@ -1,12 +1,11 @@
-"""A dataset opened for inspection: its kind, its origin, its rows, and statistics over a sample."""
+"""A dataset opened for inspection: its origin, a sample of its rows, and statistics over it."""
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +14,9 @@ from numpy.typing import ArrayLike
 
 from pipelines.base.files import sha256_of
 from pipelines.options import SAMPLE_ROWS
-from pipelines.similarity import chrf, chrf_signature, self_bleu
-from pipelines.storage.dataset import Kind, Plan, is_dataset, open_dataset
+from pipelines.similarity import chrf, self_bleu
+from pipelines.storage.dataset import Dataset, Kind, Plan, is_dataset, open_dataset
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, pair_files
-from pipelines.storage.shards import Shard, read_table
 
 MAX_VALUES = 20
 COUNTED = {"reason": "reasons", "status": "statuses"}
@@ -38,62 +36,41 @@ COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
 """Columns whose texts are compared, if a dataset has them: hypothesis and reference."""
 
 
-class DatasetReader(NamedTuple):
-    """A dataset: the kind of its rows, where it is, its origin as JSON and its plan, its counts, and its files."""
-
-    kind: Kind
-    path: Path
-    facts: Mapping[str, Any]
-    counts: Mapping[str, Any]
-    files: Sequence[Shard]
-    plan: Plan | None = None
-
-    @property
-    def rows(self) -> int:
-        """Rows in all files."""
-        return sum(file.rows for file in self.files)
-
-    def digest(self) -> str:
-        """sha256 over the hashes of the files."""
-        hashes = [file.sha256 or sha256_of(file.path) for file in self.files]
-        return hashlib.sha256("".join(hashes).encode()).hexdigest()
-
-    def tables(self) -> Iterator[pa.Table]:
-        """The rows, file by file."""
-        return (read_table(file.path, file.sha256) for file in self.files)
-
-    def sample(self, size: int, seed: int | None = None, **values: str) -> pa.Table:
-        """At most `size` rows (of a view, those with a `reason` or `status`), spread evenly or drawn by the seed."""
-        total = self.rows
-        for name, value in values.items():
-            total = self.counts[COUNTED[name]].get(value, 0)
-        size, start, samples = min(size, total), 0, []
-        spread = [place * total // size for place in range(size)]
-        places = np.array(spread if seed is None else Random(seed).sample(range(total), size), dtype=np.int64)
-        for table in self.tables():
-            rows = table
-            for name, value in values.items():
-                rows = rows.filter(pc.equal(rows[name], value))
-            samples.append(rows.filter(np.isin(np.arange(start, start + len(rows)), places)))
-            start += len(rows)
-        return pa.concat_tables(samples)
-
-
-def open_path(path: Path) -> DatasetReader:
-    """Open sentences, a view dataset, pairs or rejects.
+def open_path(path: Path) -> Dataset:
+    """Open sentences, a view dataset, pairs or rejects; pairs without a record have a plan that says nothing.
 
     Raises InputError if there are none or they are damaged.
     """
-    if path.is_file() and not is_dataset(path):
-        files = pair_files(path)
-        rows = sum(file.rows for file in files)
-        return DatasetReader("pairs", path, {"rows": rows}, {"pairs": rows}, files)
-    dataset = open_dataset(path)
-    plan, shards = dataset.plan, dataset.shards
-    facts = plan.model_dump(include={"name", "signature", "seed", "inputs", "twinviews"}, exclude_none=True)
+    if not path.is_file() or is_dataset(path):
+        return open_dataset(path)
+    plan = Plan(kind="pairs", name="unknown", params={}, inputs=(), twinviews="unknown")
+    (pairs,) = pair_files(path)
+    return Dataset(path, plan, (pairs._replace(sha256=sha256_of(path)),), {"pairs": pairs.rows})
+
+
+def facts_of(dataset: Dataset) -> dict[str, Any]:
+    """Where a dataset comes from, as JSON."""
+    plan = dataset.plan
+    stated = plan.model_dump(include={"name", "signature", "seed", "inputs", "twinviews"}, exclude_none=True)
     params = {key: value for key, value in plan.params.items() if value is not None}
-    facts |= {"params": params, "shards": len(shards), "digest": dataset.digest}
-    return DatasetReader(plan.kind, path, {"rows": dataset.rows, **facts}, dataset.counts, shards, plan)
+    shards = len(dataset.shards)
+    return {"rows": dataset.rows, **stated, "params": params, "shards": shards, "digest": dataset.digest}
+
+
+def sample_rows(dataset: Dataset, size: int, seed: int | None = None, **values: str) -> pa.Table:
+    """At most `size` rows (of a view, those with a `reason` or `status`), spread evenly or drawn by the seed."""
+    total = dataset.rows
+    for name, value in values.items():
+        total = dataset.counts[COUNTED[name]].get(value, 0)
+    size, start, samples = min(size, total), 0, []
+    spread = [place * total // size for place in range(size)]
+    places = np.array(spread if seed is None else Random(seed).sample(range(total), size), dtype=np.int64)
+    for rows in dataset.tables():
+        for name, value in values.items():
+            rows = rows.filter(pc.equal(rows[name], value))
+        samples.append(rows.filter(np.isin(np.arange(start, start + len(rows)), places)))
+        start += len(rows)
+    return pa.concat_tables(samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +93,7 @@ class Statistics:
 
     By name: `shares` are counts and totals, `measures` distributions (chrF from 0 to 100, length ratios in
     characters), `values` the counts of a further column's texts, the most frequent first. `self_bleu` is the
-    BLEU of `view_a` by `view_b` and sacrebleu's signature of it, `chrf_signature` that of chrF.
+    BLEU of `view_a` by `view_b`.
     """
 
     rows: int
@@ -125,8 +102,7 @@ class Statistics:
     shares: dict[str, tuple[int, int]] = field(default_factory=dict)
     measures: dict[str, Distribution] = field(default_factory=dict)
     values: dict[str, dict[str, int]] = field(default_factory=dict)
-    self_bleu: tuple[float, str] | None = None
-    chrf_signature: str | None = None
+    self_bleu: float | None = None
 
     def share(self, name: str, flags: pa.ChunkedArray) -> None:
         """Count the true flags among those that are not null."""
@@ -139,20 +115,19 @@ class Statistics:
             self.measures[name] = measure
 
 
-def statistics(opened: DatasetReader, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
+def statistics(dataset: Dataset, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
     """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read."""
-    table = opened.sample(sample or opened.rows, seed)
-    summary = Statistics(opened.rows, table.num_rows, seed)
-    {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, summary)
-    for name, columns in COMPARED[opened.kind].items():
+    table, kind = sample_rows(dataset, sample or dataset.rows, seed), dataset.plan.kind
+    summary = Statistics(dataset.rows, table.num_rows, seed)
+    {"sentences": _sentences, "view": _view, "pairs": _pairs}[kind](table, summary)
+    for name, columns in COMPARED[kind].items():
         if columns[0] in table.schema.names:
             hypotheses, references = _complete_rows(table, *columns)
             lengths = [np.array([*map(len, texts)], dtype=np.float64) for texts in (hypotheses, references)]
             with np.errstate(divide="ignore", invalid="ignore"):
                 summary.measure(f"length, {name.format('/')}", lengths[0] / lengths[1])
             summary.measure(f"chrF, {name.format('~')}", chrf(hypotheses, references), (0, 100))
-            summary.chrf_signature = chrf_signature()
-    for name in table.schema.names if opened.kind != "view" else ():
+    for name in table.schema.names if kind != "view" else ():
         column = table[name].drop_null()
         if pa.types.is_floating(column.type):
             summary.measure(f"column {name}", column)

@@ -30,7 +30,7 @@ from pipelines.pairs.policies import (
 from pipelines.pairs.views import ChosenView, choose_views, finish_views, plan_views, viewed_sentences
 from pipelines.pairs.write import PairsJob, save_pairs
 from pipelines.sentences.ingest import sentences_for
-from pipelines.storage.card import public_signature
+from pipelines.storage.card import public_plan
 from pipelines.storage.dataset import (
     CARD_FILE,
     RECIPE_FILE,
@@ -227,7 +227,7 @@ def _sentence_pairs(
     plan = Plan(kind="pairs", name=policy, params=given, seed=seed, limit=options.limit, inputs=tuple(inputs))
     made_by = {ORIGINAL: "the sentence itself"} | ({SECOND: "its second text"} if policy == "columns" else {})
     for name, view in views.items():
-        made_by[NEGATIVE if name == negative else name] = public_signature(view.plan) or name
+        made_by[NEGATIVE if name == negative else name] = public_plan(view.plan).signature or name
     return candidates, plan, made_by
 
 

@@ -20,15 +20,12 @@ PATH = re.compile(r"(?:~|\.{0,2})(?:/[\w.@ -]+)+/?|[A-Za-z]:(?:\\[\w.@ -]+)+")
 
 def public_name(name: str) -> str:
     """What others may read of a source or a model: a name on the Hub as it is, of a path only the last part."""
-    return name if HUB_NAME.fullmatch(name) and not Path(name).exists() else file_name(name)
-
-
-def file_name(name: str) -> str:
-    """The name of a file that was read, or of a dataset of the Hub."""
     prefix = HUB if name.startswith(HUB) else ""
-    repository = name.removeprefix(HUB).partition(":")[0]
-    is_path = not (prefix and HUB_NAME.fullmatch(repository)) or Path(repository).exists()
-    return prefix + re.split(r"[/\\]", name.removeprefix(HUB).rstrip("/\\"))[-1] if is_path else name
+    place = name.removeprefix(HUB)
+    repository = place.partition(":")[0] if prefix else place
+    if HUB_NAME.fullmatch(repository) and not Path(repository).exists():
+        return name
+    return prefix + re.split(r"[/\\]", place.rstrip("/\\"))[-1]
 
 
 def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,17 +37,15 @@ def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
     return {**_public_value(params), **named, **({"filter": filters} if filters else {})}
 
 
-def public_signature(plan: Plan) -> str:
-    """The signature of a view, with names instead of paths."""
-    named = {key: value for key, value in public_params(plan.params).items() if value != plan.params[key]}
-    parts = (plan.signature or "").split("|")
-    names = (part.partition(":")[0] for part in parts)
-    return "|".join(
-        signature_line({name: named[name]})
-        if name in named and part == signature_line({name: plan.params[name]})
-        else part
-        for name, part in zip(names, parts, strict=True)
-    )
+def public_plan(plan: Plan) -> Plan:
+    """A plan, with names instead of paths in its parameters, inputs and signature."""
+    params, signature = public_params(plan.params), plan.signature
+    for key, value in params.items():
+        if signature is not None and value != plan.params[key]:
+            old, new = (signature_line({key: one}) for one in (plan.params[key], value))
+            signature = signature.replace(f"|{old}", f"|{new}")
+    inputs = tuple(item.model_copy(update={"name": public_name(item.name)}) for item in plan.inputs)
+    return plan.model_copy(update={"params": params, "signature": signature, "inputs": inputs})
 
 
 def _public_value(value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -60,7 +55,7 @@ def _public_value(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, list | tuple):
         return [*map(_public_value, value)]
     is_path = isinstance(value, str) and (PATH.fullmatch(value) or ("/" in value and os.path.exists(value)))
-    return file_name(value) or value if is_path else value
+    return public_name(value) or value if is_path else value
 
 
 def _cell(value: object) -> str:
@@ -79,11 +74,10 @@ def dataset_card(plan: Plan, counts: Mapping[str, Any], **facts: Any) -> str:  #
     """
     environment = templates("pipelines.storage")
     environment.filters["cell"] = _cell
-    inputs = [(_code(file_name(item.name)), f"`{item.sha256}`") for item in plan.inputs]
-    params = public_params(plan.params)
-    filters = [(_code(text), number) for number, text in enumerate(params.get("filter", ()), start=1)]
+    plan = public_plan(plan)
+    inputs = [(_code(item.name), f"`{item.sha256}`") for item in plan.inputs]
+    filters = [(_code(text), number) for number, text in enumerate(plan.params.get("filter", ()), start=1)]
     if "made_by" in facts:
-        facts["made_by"] = {file_name(name): how for name, how in facts["made_by"].items()}
-    plan = plan.model_copy(update={"params": params, "signature": public_signature(plan)})
+        facts["made_by"] = {public_name(name): how for name, how in facts["made_by"].items()}
     facts |= {"view_columns": view_schema().names, "inputs": inputs, "filters": filters}
     return str(environment.get_template("card.md").render(plan=plan, counts=counts, **facts))

@@ -143,7 +143,7 @@ def _deciding(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class Dataset(NamedTuple):
-    """A finished dataset, a folder or a file: its plan, its shards (none after a dry run), and its counts."""
+    """A finished dataset, a folder or a file: its plan, its shards, and its counts."""
 
     path: Path
     plan: Plan
@@ -153,13 +153,12 @@ class Dataset(NamedTuple):
     @property
     def rows(self) -> int:
         """Rows in all shards."""
-        return sum(shard.rows for shard in self.shards) if self.shards else int(self.counts["kept"])
+        return sum(shard.rows for shard in self.shards)
 
     @property
     def digest(self) -> str:
-        """sha256 over the shards' hashes, in order: the hash of the content; empty if there are none yet."""
-        hashes = "".join(shard.sha256 or "" for shard in self.shards)
-        return _sha256(hashes) if self.shards else ""
+        """sha256 over the shards' hashes, in order: the hash of the content."""
+        return _sha256("".join(shard.sha256 or "" for shard in self.shards))
 
     def first(self, limit: int | None) -> int:
         """The number of its first rows up to a limit, if there is one."""
@@ -217,7 +216,6 @@ def finish(
 def _for_datasets(plan: Plan, features: Mapping[str, Any], shards: Mapping[str, FileRecord]) -> dict[str, Any]:
     """The two files without which `datasets.load_from_disk` opens no folder."""
     description = plan.signature or f"{plan.kind}: {plan.name}"
-    info = {"citation": "", "description": description, "features": features, "homepage": "", "license": ""}
     state: dict[str, Any] = {
         "_data_files": [{"filename": name} for name in shards],
         "_fingerprint": _sha256("".join(shard.sha256 for shard in shards.values()))[:16],
@@ -227,7 +225,7 @@ def _for_datasets(plan: Plan, features: Mapping[str, Any], shards: Mapping[str, 
         "_output_all_columns": False,
         "_split": None,
     }
-    return {INFO_FILE: info, STATE_FILE: state}
+    return {INFO_FILE: {"description": description, "features": features}, STATE_FILE: state}
 
 
 def as_dataset(out: Path, plan: Plan, record: Record) -> Dataset:

@@ -69,13 +69,6 @@ def test_what_is_exported_is_ingested_as_it_was(
     assert datasets.load_from_disk("again").to_list() == datasets.load_from_disk("data/sentences").to_list()
 
 
-def test_a_nul_character_is_not_exported_as_csv(augment: Augment, folder: Path) -> None:
-    path = write_pairs([("One.", "Two."), ("a\0b", "c")])
-    assert augment("export", path, "--to", "jsonl").code == 0
-    is_refused(augment("export", path, "--to", "csv"), "row 2", "NUL", "--to jsonl")
-    assert not Path("other.csv").exists()
-
-
 def test_columns_of_dates_and_objects_can_be_exported(augment: Augment) -> None:
     path = write_pairs([("a dog", "one dog")], day=[date(2026, 11, 22)], more=[{"day": date(2026, 11, 23)}])
     for to in ("jsonl", "csv"):
