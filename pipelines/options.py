@@ -129,8 +129,7 @@ class PairsOptions(OutputOptions):
     """Drop back-translations that are no paraphrases, and pairs of two equal texts; for bsl, an alternative or the
     sentence itself takes the place of one that is dropped."""
     alternatives: bool | None = None
-    """Make pairs of a view's alternatives too, not of its first text alone; those left out are counted. [only for
-    import-views]"""
+    """Make pairs of a view's alternatives too, not of its first text alone. [only for import-views]"""
     rejects: Annotated[Path | None, OUTPUT] = None
     """Arrow stream file for the dropped pairs, with their reasons."""
     negatives: bool = False

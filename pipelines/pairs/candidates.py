@@ -133,14 +133,13 @@ class PairCounts:
     def __init__(self, candidates: Candidates) -> None:
         self._source, self._views = candidates, candidates.sides.keys() - {ORIGINAL}
         self._candidates = 0
-        self._groups = {name: Counter[str]() for name in ("dropped", "kept", "unused")}
+        self._groups = {name: Counter[str]() for name in ("dropped", "kept")}
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         """Count judged candidates."""
         self._candidates += len(candidates)
-        dropped, kept, unused = self._groups.values()
+        dropped, kept = self._groups.values()
         for candidate in candidates:
-            unused["alternatives"] += candidate.unused
             if candidate.reason is not None:
                 dropped[candidate.reason] += 1
                 continue
@@ -168,6 +167,4 @@ class PairCounts:
             raise TwinviewsError(f"no pair is left of {rows} {unit}{reasons}: change the filters or the input")
         # + leaves out zeros
         groups = {name: dict(sorted((+counter).items())) for name, counter in self._groups.items()}
-        if not groups["unused"]:
-            del groups["unused"]
         return {unit: rows, "pairs": pairs, **groups}

@@ -35,8 +35,6 @@ UNLABELLED = frozenset({"", "-", "-1"})
 MEANINGS = ("entailment", "neutral", "contradiction")
 LETTERS = {meaning[0]: meaning for meaning in MEANINGS}
 """ANLI's labels, which are those of an NLI corpus only beside its columns."""
-MAX_UNKNOWN = 20
-"""Labels without a meaning that are counted by name; with more, they are no classes."""
 NLI_INSTEAD = (
     "{} says in a label which of its rows are pairs: see --pairs entailment, or leave that column out"
 )
@@ -174,7 +172,7 @@ def table_pairs(
 def _candidate_blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Iterator[list[Candidate]]:
     """A candidate for each row, with a reason if it is not entailed or is a duplicate."""
     left, right = ("premise", "hypothesis") if columns.is_nli else columns.names[:2]
-    unknown, hashes = dict[str, None](), Seen()
+    hashes = Seen()
     for rows in blocks(remaining):
         block = list[Candidate]()
         for row in rows:
@@ -182,7 +180,7 @@ def _candidate_blocks(remaining: Iterator[NliRow], columns: TableColumns) -> Ite
             id = xxhash.xxh64_hexdigest(texts.encode())
             candidate = Candidate(id, row.premise, row.premise, row.hypothesis, left, right)
             candidate.negative = row.negative or None
-            candidate.reason = _reason(row, f"{left} or {right}", unknown)
+            candidate.reason = _reason(row, f"{left} or {right}")
             # the right text is no view of the left one, with which filters would compare it
             if not columns.is_nli:
                 candidate.sentence_b = row.hypothesis
@@ -209,14 +207,10 @@ def _with_negatives(blocks: Iterator[list[Candidate]], rows: Iterator[NliRow]) -
         yield block
 
 
-def _reason(row: NliRow, names: str, unknown: dict[str, None]) -> str | None:
-    """Why a row is no pair; the first labels without a meaning, which are collected in `unknown`, are named."""
+def _reason(row: NliRow, names: str) -> str | None:
+    """Why a row is no pair; None if it is one."""
     if row.label is None:
         return "no gold label"
     if row.label in ENTAILED:
         return None if row.premise and row.hypothesis else f"empty {names}"
-    if row.label not in OTHER_LABELS and len(unknown) < MAX_UNKNOWN:
-        unknown[row.label] = None
-    return (
-        f"gold label {row.label[:40]}" if row.label in OTHER_LABELS | unknown.keys() else "another gold label"
-    )
+    return f"gold label {row.label[:40]}"

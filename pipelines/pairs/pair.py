@@ -74,7 +74,6 @@ class Candidate:
         reason: Why it is dropped, None as long as it is kept.
         scores: What filters measured, by their columns.
         is_spare: Whether it is for a sentence of whose candidates before it none is kept.
-        unused: How many alternatives of its views are in no candidate, said by one of a sentence's candidates.
     """
 
     id: str
@@ -89,7 +88,6 @@ class Candidate:
     reason: str | None = None
     scores: dict[str, float | None] = field(default_factory=dict)
     is_spare: bool = False
-    unused: int = 0
 
     @property
     def is_itself(self) -> bool:

@@ -114,15 +114,10 @@ def _rank(rows: Sequence[list[Candidate]], sentences: Sequence[Sentence], judge:
 
 def _couple(sentence: Sentence, names: Names, pairs: ViewPairs) -> list[Candidate]:
     """The candidates of two sides: of their first texts, and of the alternatives that are paired."""
-    sides = [sentence.texts(name) for name in names]
-    paired = [
-        texts if name in pairs.alternatives else texts[:1] for name, texts in zip(names, sides, strict=True)
-    ]
+    paired = [sentence.texts(name)[: None if name in pairs.alternatives else 1] for name in names]
     left, right = map(cycle, paired)
     rows = islice(zip(left, right, strict=True), max(map(len, paired)))
-    candidates = [_candidate(sentence, names, texts, pairs) for texts in rows]
-    candidates[0].unused = sum(map(len, sides)) - sum(map(len, paired))
-    return candidates
+    return [_candidate(sentence, names, texts, pairs) for texts in rows]
 
 
 def _spares(sentence: Sentence, names: Names, pairs: ViewPairs) -> list[Candidate]:
@@ -136,9 +131,8 @@ def _spares(sentence: Sentence, names: Names, pairs: ViewPairs) -> list[Candidat
         _candidate(sentence, (ORIGINAL, name), (sentence.text, texts[0]), pairs)
         for name, texts in zip(names, (left, right), strict=True)
     ]
-    further = len(left) + len(right) - 2
     for spare in spares:
-        spare.is_spare, spare.unused = True, further - (spare.view_a_name != ORIGINAL)
+        spare.is_spare = True
     return spares
 
 

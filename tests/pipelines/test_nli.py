@@ -165,17 +165,6 @@ def test_known_corpora_read_as_they_are_and_others_by_options(
     assert "nothing done" in augment("build-pairs", name, *options, "--pairs", "entailment", "--negatives").out
 
 
-def test_labels_without_a_meaning_are_named_while_they_are_few(augment: Augment, folder: Path) -> None:
-    rows = [*ROWS, *(NliRow("A.", f"{number}.", f"label {number}") for number in range(30))]
-    jsonl(folder / "a.jsonl", rows)
-    counts = json.loads(augment("build-pairs", "a.jsonl", "--pairs", "entailment", "--json").out)["dropped"]
-    assert (counts["gold label label 19"], counts["another gold label"], "gold label label 20" in counts) == (
-        1,
-        10,
-        False,
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -36,7 +36,7 @@ def viewed(*views: Sequence[str]) -> Sentence:
 
 @settings(deadline=None)
 @given(TEXTS, TEXTS, st.booleans(), st.booleans())
-def test_alternatives_of_a_sentence_are_paired_once_or_counted(
+def test_alternatives_of_a_sentence_are_paired_once(
     left: list[str], right: list[str], alternatives: bool, default_filters: bool
 ) -> None:
     specs = {name: ViewSpec("backtranslate", {"pivot": name}) for name in "xy"}
@@ -44,13 +44,6 @@ def test_alternatives_of_a_sentence_are_paired_once_or_counted(
     kept = [one for one in _settled(pairs.candidates([viewed(left, right)])) if one.reason is None]
     sides = [(one.view_a, one.view_b) for one in kept]
     assert len({*sides}) == len(sides)
-    further = {(name, text) for name, texts in (("x", left), ("y", right)) for text in texts[1:]}
-    used = {
-        side for one in kept for side in ((one.view_a_name, one.view_a), (one.view_b_name, one.view_b))
-    } & further
-    if kept and all(one.view_a_name != "original" for one in kept) and not (alternatives and default_filters):
-        assert sum(one.unused for one in kept) == len(further) - len(used)
-    assert all(one.unused >= 0 for one in kept)
 
 
 def test_an_alternative_is_no_second_pair_of_texts_that_are_paired() -> None:

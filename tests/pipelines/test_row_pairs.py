@@ -147,8 +147,6 @@ BAD: list[tuple[str, list[str], list[str], str]] = [
     ("text\na\nb\n", [], ["labels"], "has no labels"),
     ("text,label\na,x\nb,x\n", [], ["labels"], "have the label 'x'"),
     ("text,label\na,x\nb,y\n", [], ["labels"], "no two sentences"),
-    ('text,label\na,"[""x"", ""y""]"\nb,"[""x"", ""y""]"\nc,z\n', [], ["labels"], "is a list"),
-    ("text,label\na,\"['x', 'y']\"\nb,\"['x', 'y']\"\nc,z\n", [], ["labels"], "is a list"),
     ("text,label\na,entailment\nb,neutral\nc,neutral\n", [], ["labels"], "of an NLI corpus"),
     ("text,label\na,x\nb,x\n", [], ["columns"], "has no second texts"),
     ("text,pair,label\na,b,entailment\nc,d,neutral\n", [], ["columns"], "of an NLI corpus"),
