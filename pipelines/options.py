@@ -181,8 +181,6 @@ class InspectOptions(Options):
     """Draw the rows and the sample at random."""
     sample: Sample = SAMPLE_ROWS
     """Rows to sample for the statistics; 0 for all."""
-    status: str | None = None
-    """Of a view, show only rows with this status, such as ok."""
     as_json: Json = False
     """Results as JSON."""
     config: ConfigOption = None

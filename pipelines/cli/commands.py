@@ -6,7 +6,7 @@ import typer
 
 from augment.errors import InputError
 from augment.plugins import VIEWS
-from pipelines.base.console import SectionedCommand, counted, flat, note, show, show_json, table
+from pipelines.base.console import SectionedCommand, counted, flat, show, show_json, table
 from pipelines.base.options import with_options
 from pipelines.cli.views import example_of
 from pipelines.options import (
@@ -39,10 +39,6 @@ def ingest_command(options: IngestOptions) -> None:
     """Read sentences from SOURCE, drop empty lines and exact duplicates, and write them as a dataset."""
     from pipelines.sentences.ingest import ingest
 
-    if options.max_words is not None and options.max_words < (options.min_words or 0):
-        raise InputError(
-            f"--max-words {options.max_words} is less than --min-words {options.min_words}: swap them"
-        )
     if options.language != "en" and options.split is None:
         raise InputError(f"--language {options.language} is for --split sentences: give both, or neither")
     dataset, is_new = ingest(options)
@@ -70,13 +66,6 @@ def build_pairs_command(options: PairsOptions) -> None:
         return
     rows = [(f"  {name}" if ": " in name else name, number) for name, number in flat(counts)]
     table((str(options.target), "rows"), rows)
-    dropped = counts.get("dropped", {})
-    if counts["pairs"] < sum(dropped.values()):
-        is_translated = any("is not a paraphrase" in reason for reason in dropped)
-        advice = (
-            "; if round trips are not paraphrases, `augment backtranslate --models opus-mt` translates better"
-        )
-        note(f"most rows were dropped{advice if is_translated else ''}")
     if not is_new:
         show("already complete, nothing done")
 

@@ -8,7 +8,6 @@ import regex
 from rich.table import Table
 from rich.text import Text
 
-from augment.errors import InputError
 from augment.text.edits import find_edits
 from pipelines.base.console import (
     counted,
@@ -106,18 +105,10 @@ def lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Piece]]]:
 
 
 def inspect(options: InspectOptions) -> None:
-    """Print counts, statistics over a sample, and rows: spread evenly, or drawn like the sample if there is a seed.
-
-    With a status only such rows of a view are shown. Raises InputError if there is no such row.
-    """
-    path, status, seed, dataset = options.path, options.status, options.seed, open_path(options.path)
+    """Print counts, statistics over a sample, and rows: spread evenly, or drawn like the sample if there is a seed."""
+    path, seed, dataset = options.path, options.seed, open_path(options.path)
     facts, counts, kind = facts_of(dataset), dataset.counts, dataset.plan.kind
-    statuses = counts.get("statuses", {})
-    if status is not None and status not in statuses:
-        present = ", ".join(statuses) or "no status at all"
-        raise InputError(f"--status {status}: {path} has {present}: leave it out, or give one of them")
-    chosen = {} if status is None else {"status": status}
-    rows = sample_rows(dataset, options.rows, seed, **chosen).to_pylist()
+    rows = sample_rows(dataset, options.rows, seed).to_pylist()
     summary = statistics(dataset, options.sample, seed or 0)
     if options.as_json:
         parts = {"counts": counts, "statistics": asdict(summary), "sample": rows}

@@ -19,8 +19,6 @@ from pipelines.storage.dataset import Dataset, Kind, Plan, is_dataset, open_data
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, pair_files
 
 MAX_VALUES = 20
-COUNTED = {"reason": "reasons", "status": "statuses"}
-"""Columns of views, and where a view's counts by their values are."""
 BINS = 20
 QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
 COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
@@ -57,17 +55,15 @@ def facts_of(dataset: Dataset) -> dict[str, Any]:
     return {"rows": dataset.rows, **stated, "params": params, "shards": shards, "digest": dataset.digest}
 
 
-def sample_rows(dataset: Dataset, size: int, seed: int | None = None, **values: str) -> pa.Table:
-    """At most `size` rows (of a view, those with a `reason` or `status`), spread evenly or drawn by the seed."""
-    total = dataset.rows
-    for name, value in values.items():
-        total = dataset.counts[COUNTED[name]].get(value, 0)
+def sample_rows(dataset: Dataset, size: int, seed: int | None = None, reason: str | None = None) -> pa.Table:
+    """At most `size` rows (of a view, those with a `reason`), spread evenly or drawn by the seed."""
+    total = dataset.rows if reason is None else dataset.counts["reasons"][reason]
     size, start, samples = min(size, total), 0, []
     spread = [place * total // size for place in range(size)]
     places = np.array(spread if seed is None else Random(seed).sample(range(total), size), dtype=np.int64)
     for rows in dataset.tables():
-        for name, value in values.items():
-            rows = rows.filter(pc.equal(rows[name], value))
+        if reason is not None:
+            rows = rows.filter(pc.equal(rows["reason"], reason))
         samples.append(rows.filter(np.isin(np.arange(start, start + len(rows)), places)))
         start += len(rows)
     return pa.concat_tables(samples)

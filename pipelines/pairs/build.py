@@ -1,7 +1,6 @@
 """Pairs from sentences and their views: on values by `make_pairs`, and on disk by `augment build-pairs`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +9,6 @@ import pyarrow as pa
 
 from augment.errors import InputError
 from augment.view import Runtime, ViewSpec, checked_texts, labelled_view, loaded_view, row_id, view_label
-from pipelines.base.console import note
 from pipelines.base.files import resolve_path, sibling_path
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
@@ -176,8 +174,6 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
     filters = _filters(
         policy, specs.values(), options.filter or (), options.default_filters, options.view_options.runtime
     )
-    for text in chain.from_iterable(filter.notes() for filter in filters):
-        note(text)
     with TemporaryDirectory() as spool:
         if policy == "entailment" or options.columns is not None:
             columns = table_columns(options.columns, options.labels, is_nli=policy == "entailment")

@@ -85,10 +85,6 @@ class Filter(BaseModel):
         """The filter, ready to judge, with revisions; raises InputError if weights or an extra are missing."""
         return self
 
-    def notes(self) -> Sequence[str]:
-        """What to tell the user before anything is judged."""
-        return ()
-
     @abstractmethod
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge n pairs; returns n reasons, and n scores or None."""
@@ -181,10 +177,7 @@ def make_filter(text: str, runtime: Runtime) -> Filter:
         key, equals, value = part.partition("=")
         if not key or not equals:
             raise InputError(f"--filter {text}: {part!r} is not key=value: write NAME:key=value,key=value")
-        key = key.strip().replace("-", "_")
-        if key in params:
-            raise InputError(f"--filter {text}: {part!r} gives {key} again: give each once")
-        params[key] = value.strip()
+        params[key.strip().replace("-", "_")] = value.strip()
     model = plugin_model(FILTERS.module(name))
     if model is None or not issubclass(model, Filter):
         raise TwinviewsError(

@@ -127,7 +127,7 @@ def _write(job: PairsJob, *, has_rejects: bool) -> Mapping[str, Any]:
         recipe, card = job.recipe(), job.card(counts)
         if shards is None:
             shard = Record(files={out.name: pairs})
-            finish(out, plan, [shard], job.schema, counts, recipe=recipe, card=card, others=rejects)
+            finish(out, plan, [shard], counts, recipe=recipe, card=card, others=rejects)
         else:
             clear_dataset(out)
             # Of what is still to come, the recipe is named beside the rejects, which are ours from now on.
@@ -137,7 +137,7 @@ def _write(job: PairsJob, *, has_rejects: bool) -> Mapping[str, Any]:
         size = -(-len(table) // shards)
         starts = enumerate(range(0, len(table), size))
         records = [commit_shards(out, {index: table.slice(start, size)})[0] for index, start in starts]
-        finish(out, plan, records, job.schema, counts, recipe=recipe, card=card, others=rejects)
+        finish(out, plan, records, counts, recipe=recipe, card=card, others=rejects)
     return counts
 
 

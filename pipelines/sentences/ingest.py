@@ -137,7 +137,7 @@ def _write(
         settings = {"sources": options.sources, **plan.params, "limit": options.limit}
         recipe = recipe_text("ingest", settings, shard_size=options.shard_size)
         card = dataset_card(plan, counts)
-        return finish(out, plan, shards, dataset_schema(columns), counts, recipe=recipe, card=card)
+        return finish(out, plan, shards, counts, recipe=recipe, card=card)
     except BaseException:
         clear_dataset(out, record_too=True)
         raise

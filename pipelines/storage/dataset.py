@@ -32,7 +32,6 @@ from pipelines.base.record import (
 from pipelines.storage.shards import (
     Shard,
     count_rows,
-    feature,
     read_table,
     record_number,
     shard_files,
@@ -186,7 +185,6 @@ def finish(
     out: Path,
     plan: Plan,
     shards: Sequence[Record],
-    schema: Any,  # noqa: ANN401 - a pyarrow schema
     counts: Mapping[str, Any] | None = None,
     *,
     recipe: str,
@@ -201,8 +199,8 @@ def finish(
     files = shard_files(shards)
     texts = {beside(out, RECIPE_FILE): recipe, beside(out, CARD_FILE): card}
     if is_folder(out):
-        features = {field.name: feature(field.type) for field in schema}
-        texts |= {out / name: _json(value) for name, value in _for_datasets(plan, features, files).items()}
+        # Without these two `datasets.load_from_disk` opens no folder.
+        texts |= {out / INFO_FILE: _json({}), out / STATE_FILE: _json(_state(files))}
         for shard in shards:
             text = shard.to_json()
             files |= {record_path(out / name).name: FileRecord.of(text.encode()) for name in shard.files}
@@ -213,10 +211,9 @@ def finish(
     return as_dataset(out, plan, Record(files=files, counts=counts))
 
 
-def _for_datasets(plan: Plan, features: Mapping[str, Any], shards: Mapping[str, FileRecord]) -> dict[str, Any]:
-    """The two files without which `datasets.load_from_disk` opens no folder."""
-    description = plan.signature or f"{plan.kind}: {plan.name}"
-    state: dict[str, Any] = {
+def _state(shards: Mapping[str, FileRecord]) -> dict[str, Any]:
+    """What `datasets` keeps of a dataset of these shards."""
+    return {
         "_data_files": [{"filename": name} for name in shards],
         "_fingerprint": _sha256("".join(shard.sha256 for shard in shards.values()))[:16],
         "_format_columns": None,
@@ -225,7 +222,6 @@ def _for_datasets(plan: Plan, features: Mapping[str, Any], shards: Mapping[str, 
         "_output_all_columns": False,
         "_split": None,
     }
-    return {INFO_FILE: {"description": description, "features": features}, STATE_FILE: state}
 
 
 def as_dataset(out: Path, plan: Plan, record: Record) -> Dataset:

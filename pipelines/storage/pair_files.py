@@ -18,7 +18,6 @@ from pipelines.storage.shards import BATCH_ROWS, Shard, read_table
 if TYPE_CHECKING:
     import datasets
 
-TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 NEGATIVE = "negative"
 """An optional column of pairs: a text that is not a paraphrase of `view_a`, null if a pair has none."""
@@ -132,11 +131,6 @@ def pair_files(path: str | Path) -> list[Shard]:
 
 def _open_pairs(path: Path, sha256: str | None) -> Shard:
     """A stream of pairs; raises InputError unless it is whole and has the columns of pairs, as text."""
-    if path.suffix.lower() in TABLES:
-        raise InputError(
-            f"{path} is a {path.suffix} file, not pairs in an Arrow stream: "
-            f"run `augment build-pairs {path} --pairs columns --columns LEFT,RIGHT`"
-        )
     table = read_table(path, sha256)
     schema = table.schema
     for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):

@@ -63,16 +63,6 @@ def view_schema() -> Any:  # noqa: ANN401 - a pyarrow schema
     return dataset_schema(["id", "text", "view", *ViewResult._fields[1:]])
 
 
-def feature(kind: Any) -> Any:  # noqa: ANN401 - a pyarrow type
-    """A column's type as `datasets` writes it; importing `datasets` itself takes two seconds."""
-    name = str(kind)
-    if name.startswith("list"):
-        return {"feature": feature(kind.value_type), "_type": "List"}
-    if name.startswith("struct"):
-        return {field.name: feature(field.type) for field in kind}
-    return {"dtype": "float64" if name == "double" else name, "_type": "Value"}
-
-
 def shard_name(index: int) -> str:
     """The file name of shard `index`."""
     return f"data-{index:05d}.arrow"
@@ -191,6 +181,6 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
         advice = "give a dataset folder or an Arrow stream file, or make it again"
         if path.suffix not in ("", ".arrow"):
             problem = f"is a {path.suffix} file, not an Arrow stream"
-            advice = f"give what `augment` wrote, or first run `augment ingest {path}`"
+            advice = f"run `augment ingest {path}`, or `augment build-pairs {path} --pairs columns` for pairs"
         raise InputError(f"{path} {problem}: {advice}") from None
     return table

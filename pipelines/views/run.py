@@ -28,7 +28,7 @@ from pipelines.storage.dataset import (
     read_plan,
     remove_leftovers,
 )
-from pipelines.storage.shards import count_rows, record_number, shard_files, view_schema, whole_shard
+from pipelines.storage.shards import count_rows, record_number, shard_files, whole_shard
 from pipelines.views.windows import ViewRun, Window, make_windows, run_cluster, worker
 from pipelines.views.workers import AHEAD, run_workers
 
@@ -166,4 +166,4 @@ def _finish(run: ViewRun) -> Dataset:
     options = {"sources": run.options.sources or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
     card = dataset_card(plan, count_rows(shards))
-    return finish(run.out, plan, shards, view_schema(), recipe=recipe, card=card)
+    return finish(run.out, plan, shards, recipe=recipe, card=card)

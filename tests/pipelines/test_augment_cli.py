@@ -276,7 +276,7 @@ def test_json_lines_from_stdin_need_their_format(start: Start) -> None:
 
 def test_a_file_of_another_format_is_not_called_damaged(augment: Augment, folder: Path) -> None:
     (folder / "pairs.csv").write_text("view_a,view_b\nOne here.,One there.\n")
-    message = "pairs.csv is a .csv file, not pairs in an Arrow stream"
+    message = "pairs.csv is a .csv file, not an Arrow stream"
     is_one_line(augment("inspect", "pairs.csv"), message, "augment build-pairs")
 
 

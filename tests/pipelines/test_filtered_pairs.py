@@ -229,14 +229,6 @@ def test_what_is_read_is_not_overwritten(augment: Augment, lines: Path) -> None:
     assert "view original: another side is named 'original'" in refused.err
 
 
-def test_other_models_are_advised_only_for_translations(augment: Augment, lines: Path) -> None:
-    augment("span-mask", lines)
-    made = augment("build-pairs", "--pairs", "original", "--view", "span-mask", "--filter", "chrf:min=60")
-    assert made.code == 0
-    assert "most rows were dropped" in made.err
-    assert "opus-mt" not in made.err
-
-
 def test_back_translations_must_be_paraphrases_by_default(
     augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,15 +61,6 @@ def test_rows_are_spread_evenly_or_drawn_by_a_seed(made: Augment) -> None:
     assert sorted(drawn, key=everything.index) == drawn
 
 
-def test_rows_of_one_status_are_shown_alone(made: Augment) -> None:
-    inspect = ["inspect", "data/views/span-mask", "--json", "--status"]
-    for status, number in (("ok", 50), ("unchanged", 10)):
-        sample = json.loads(made(*inspect, status, "--rows", 60).out)["sample"]
-        assert [row["status"] for row in sample] == [status] * number
-    is_refused(made(*inspect, "failed"), "--status failed: data/views/span-mask has ok, unchanged")
-    is_refused(made("inspect", "data/pairs.arrow", "--status", "ok"), "has no status at all")
-
-
 def test_rejects_and_further_columns_are_shown(augment: Augment) -> None:
     rows, reasons = [("a dog", "one dog"), ("a cat", None)], ["too alike", "other failed"]
     done = augment(

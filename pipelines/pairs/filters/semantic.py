@@ -21,7 +21,7 @@ class Semantic(Bounds):
     score: ClassVar[str | None] = "semantic"
     min: float | None = Field(default=None, ge=-1, le=1)
     max: float | None = Field(default=None, ge=-1, le=1)
-    encoder: str = "starter"
+    encoder: str = STARTER
     revision: str | None = None
     _path: Path = PrivateAttr()
     _device: str = PrivateAttr()
@@ -31,11 +31,6 @@ class Semantic(Bounds):
         weights = find_encoder(self.encoder, self.revision, "--filter semantic: encoder")
         self.revision, self._path, self._device = weights.revision, weights.path, runtime.device
         return self
-
-    def notes(self) -> list[str]:
-        """Say that the bundled encoder judges."""
-        text = "filter semantic: the bundled starter encoder (small, for trying out); encoder=NAME takes a real one"
-        return [text] if self.encoder == STARTER else []
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
