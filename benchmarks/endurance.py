@@ -53,7 +53,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
         "10",
     ],
     "translate": ["augment", "translate", "--to", "fr", *BUNDLED, "--limit", "60", "--shard-size", "10"],
-    "build-pairs": ["augment", *PAIRED, "--filter", "near-duplicates", "--rejects", "data/rejects.arrow"],
+    "build-pairs": ["augment", *PAIRED, "--filter", "near-duplicates", "--rejects"],
     "build-pairs --shards": ["augment", *PAIRED, "--shards", "4", "--out", "data/folder"],
     "train bsl": ["train", "bsl", "--limit", "96", *TRAINED],
     "train mirror": ["train", "mirror", "--text", "lines.txt", "--limit", "96", *TRAINED],

@@ -130,8 +130,8 @@ class PairsOptions(OutputOptions):
     sentence itself takes the place of one that is dropped."""
     alternatives: bool | None = None
     """Make pairs of a view's alternatives too, not of its first text alone. [only for import-views]"""
-    rejects: Annotated[Path | None, OUTPUT] = None
-    """Arrow stream file for the dropped pairs, with their reasons."""
+    rejects: Annotated[bool, OUTPUT] = False
+    """Write the dropped pairs too, with their reasons, beside the pairs. [data/pairs.rejects.arrow]"""
     negatives: bool = False
     """For entailment: add a column `negative`, a contradiction of the same premise; held in memory."""
     negative_view: str | None = None

@@ -205,7 +205,7 @@ def locked_folder(out: Path) -> Iterator[None]:
 def locked_file(out: Path, *others: Path) -> Iterator[None]:
     """Hold an output that is one file, as `locked_folder` does, and remove what killed runs left of it and `others`."""
     with _locked(out, out.with_name(f".{out.name}{LOCK}")):
-        endings = ("card.md", "recipe.json", RECORD)
+        endings = ("card.md", "recipe.json", "rejects.arrow", RECORD)
         names = {path.name for path in (out, *others, *(sibling_path(out, ending) for ending in endings))}
         for entry, name in temporaries(out.parent):
             if name in names:

@@ -12,9 +12,7 @@ from pipelines.base.console import LazyGroup, SectionedCommand, VersionOption, c
 COMMANDS = "pipelines.cli.commands"
 EXAMPLES = {
     "ingest": "augment ingest reviews.csv --column body",
-    "build-pairs": (
-        "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
-    ),
+    "build-pairs": "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects",
     "inspect": "augment inspect data/pairs.arrow --rows 10",
     "report": "augment report data/pairs.arrow",
     "export": "augment export data/pairs.arrow --to parquet",

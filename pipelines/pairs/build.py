@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from augment.errors import InputError
 from augment.view import Runtime, ViewSpec, checked_texts, labelled_view, loaded_view, row_id, view_label
-from pipelines.base.files import resolve_path, sibling_path
+from pipelines.base.files import resolve_path
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter, make_filter
@@ -29,17 +29,7 @@ from pipelines.pairs.views import ChosenView, choose_views, finish_views, plan_v
 from pipelines.pairs.write import PairsJob, save_pairs
 from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.card import public_plan
-from pipelines.storage.dataset import (
-    CARD_FILE,
-    RECIPE_FILE,
-    REPORT_FILE,
-    Dataset,
-    Input,
-    Plan,
-    check_folder,
-    is_dataset,
-    read_plan,
-)
+from pipelines.storage.dataset import Dataset, Input, Plan, check_folder, read_plan
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
 
 if TYPE_CHECKING:
@@ -237,21 +227,12 @@ def _check_second_texts(sentences: Dataset, rows: int) -> None:
 
 
 def _check_outputs(options: PairsOptions) -> None:
-    """Raise InputError for files that could not be written, or would be among others."""
+    """Raise InputError for pairs that could not be written."""
     out = options.target
     if options.shards:
         check_folder(out)
     elif out.is_dir():
         raise InputError(f"{out} is a folder: give a file as --out, or add --shards")
-    if options.rejects is not None:
-        rejects, folder = options.rejects.resolve(), options.rejects.parent
-        outputs = (out, *(sibling_path(out, name) for name in (REPORT_FILE, CARD_FILE, RECIPE_FILE)))
-        if not {path.resolve() for path in outputs}.isdisjoint((rejects, *rejects.parents)):
-            raise InputError(
-                f"--rejects {options.rejects} is where the pairs are written: choose another file"
-            )
-        if is_dataset(folder):
-            raise InputError(f"--rejects {options.rejects} is in a dataset, {folder}: choose another file")
 
 
 def _check_policy(policy: str, options: PairsOptions) -> None:

@@ -1,8 +1,7 @@
 """Pairs and rejects on disk: one file or a folder of shards, with recipe, card and report."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -13,7 +12,7 @@ from augment.record import FileRecord, Record
 from pipelines.base.console import note
 from pipelines.base.files import atomic_write, locked_file, locked_folder, sha256_of
 from pipelines.base.recipe import recipe_text
-from pipelines.base.record import beside, is_unaltered, output_record, record_path, write_record
+from pipelines.base.record import beside, is_unaltered, output_record
 from pipelines.inspection.opened import open_path
 from pipelines.inspection.report import write_report
 from pipelines.options import PairsOptions, ReportOptions
@@ -22,20 +21,21 @@ from pipelines.pairs.filter import Filter
 from pipelines.pairs.pair import Candidate
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
-    RECIPE_FILE,
+    REJECTS_FILE,
     REPORT_FILE,
     Plan,
+    begin,
     claim_dataset,
     clear_dataset,
     finish,
     remove_leftovers,
 )
-from pipelines.storage.pair_files import PAIR_COLUMNS, REASON
+from pipelines.storage.pair_files import REASON
 from pipelines.storage.shards import BATCH_ROWS, commit_shards, read_table, shard_name
 
 
 class PairsJob(NamedTuple):
-    """What to write and, by the options, where: dropped rows to `rejects`.
+    """What to write and, by the options, where.
 
     The plan has no filters yet; `made_by` tells the card how each side or source was made.
     """
@@ -94,22 +94,20 @@ def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     Raises InputError if outputs would replace another recipe's, a foreign file or an input, TwinviewsError for
     no pair.
     """
-    out, rejects, overwrite = job.options.target, job.options.rejects, job.options.overwrite
+    options, out, overwrite = job.options, job.options.target, job.options.overwrite
     if out.resolve() in [Path(item.name).resolve() for item in job.source_plan.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
-    with ExitStack() as locks:
-        locks.enter_context(locked_folder(out) if job.options.shards else locked_file(out))
-        if rejects is not None:
-            locks.enter_context(locked_file(rejects))
+    with locked_folder(out) if options.shards else locked_file(out):
         status = claim_dataset(out, job.plan, overwrite=overwrite)
-        if job.options.shards:
+        if options.shards:
             remove_leftovers(out)
         record = None if status == "replaced" else output_record(out)
-        has_rejects = rejects is None or _is_own(rejects, out, record)
-        if record is not None and status == "finished" and has_rejects and not overwrite:
+        is_done = record is not None and status == "finished" and not overwrite
+        has_rejects = not options.rejects or (record and beside(out, REJECTS_FILE).name in record.files)
+        if record is not None and is_done and has_rejects:
             counts, is_new = record.counts, False
         else:
-            counts, is_new = _write(job, has_rejects=has_rejects), True
+            counts, is_new = _write(job), True
         report = beside(out, REPORT_FILE)
         try:
             write_report(report, open_path(out), ReportOptions(path=out, overwrite=is_unaltered(report)))
@@ -118,20 +116,19 @@ def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     return counts, is_new
 
 
-def _write(job: PairsJob, *, has_rejects: bool) -> Mapping[str, Any]:
+def _write(job: PairsJob) -> Mapping[str, Any]:
     """Write pairs and rejects in place of earlier ones, and return the counts."""
     out, plan, shards = job.options.target, job.plan, job.options.shards
     # All pairs go to the first shard until we know how many a shard gets.
     first = out / shard_name(0) if shards else out
-    with _judged_pairs(job, first, has_rejects=has_rejects) as (counts, pairs, rejects):
+    with _judged_pairs(job, first) as (counts, pairs, rejects):
         recipe, card = job.recipe(), job.card(counts)
         if shards is None:
             shard = Record(files={out.name: pairs})
             finish(out, plan, [shard], counts, recipe=recipe, card=card, others=rejects)
         else:
             clear_dataset(out)
-            # Of what is still to come, the recipe is named beside the rejects, which are ours from now on.
-            write_record(out, plan.model_dump(), {RECIPE_FILE: FileRecord.of(recipe.encode()), **rejects})
+            begin(out, plan)
     if shards is not None:
         table = read_table(first)
         size = -(-len(table) // shards)
@@ -143,24 +140,13 @@ def _write(job: PairsJob, *, has_rejects: bool) -> Mapping[str, Any]:
 
 @contextmanager
 def _judged_pairs(
-    job: PairsJob, out: Path, *, has_rejects: bool
+    job: PairsJob, out: Path
 ) -> Iterator[tuple[dict[str, Any], FileRecord, dict[str, FileRecord]]]:
-    """Write pairs and rejects, which appear when the block ends.
-
-    Yields counts, the pairs, and the rejects by place.
-    """
-    options, path, counts = job.options, job.options.rejects, PairCounts(job.candidates)
-    if path is not None and path.exists() and not has_rejects:
-        names = set[str]()
-        with suppress(InputError):
-            names.update(read_table(path).schema.names)
-        if not options.overwrite or not {*PAIR_COLUMNS, REASON} <= names:
-            raise InputError(
-                f"--rejects {path} exists: choose another file, or --overwrite it if it holds rejects"
-            )
+    """Write pairs and rejects, which appear when the block ends; yields counts, the pairs, and the rejects by name."""
+    options, counts, path = job.options, PairCounts(job.candidates), beside(job.options.target, REJECTS_FILE)
     with ExitStack() as files:
         kept, dropped = PairStream(files.enter_context(atomic_write(out)), job.schema), None
-        if path is not None:
+        if options.rejects:
             schema = job.schema.append(pa.field(REASON, pa.string()))
             dropped = PairStream(files.enter_context(atomic_write(path)), schema)
         for block in judged_blocks(job.candidates, job.filters, options.view_options.runtime, options.workers):
@@ -168,21 +154,8 @@ def _judged_pairs(
             kept.write([candidate for candidate in block if candidate.reason is None])
             if dropped is not None:
                 dropped.write([candidate for candidate in block if candidate.reason is not None])
-        rejects = {}
-        if path is not None and dropped is not None:
-            rejects[_place(path, options.target)] = FileRecord(sha256=dropped.finish().sha256)
+        rejects = {} if dropped is None else {path.name: FileRecord(sha256=dropped.finish().sha256)}
         yield counts.as_dict(), kept.finish(), rejects
-
-
-def _is_own(rejects: Path, out: Path, record: Record | None) -> bool:
-    """Whether the rejects are those of the pairs with this record."""
-    file = None if record is None else record.files.get(_place(rejects, out))
-    return file is not None and rejects.is_file() and sha256_of(rejects) == file.sha256
-
-
-def _place(rejects: Path, out: Path) -> str:
-    """The path of rejects from the record of the pairs."""
-    return os.path.relpath(rejects.resolve(), record_path(out).parent.resolve())
 
 
 class PairStream:

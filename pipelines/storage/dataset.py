@@ -44,8 +44,9 @@ STATE_FILE = "state.json"
 INFO_FILE = "dataset_info.json"
 RECIPE_FILE = "recipe.json"
 CARD_FILE = "card.md"
+REJECTS_FILE = "rejects.arrow"
 REPORT_FILE = "report.html"
-FILES = (STATE_FILE, INFO_FILE, RECIPE_FILE, CARD_FILE)
+FILES = (STATE_FILE, INFO_FILE, RECIPE_FILE, CARD_FILE, REJECTS_FILE)
 
 
 class Input(BaseModel, frozen=True, extra="forbid"):
@@ -131,7 +132,7 @@ def is_dataset(out: Path) -> bool:
 
 def claim_dataset(out: Path, plan: Plan, *, overwrite: bool = False) -> Status:
     """What a dataset is to the writer of this plan, as `claim` says it."""
-    others = [beside(out, name) for name in (RECIPE_FILE, CARD_FILE)]
+    others = [beside(out, name) for name in (RECIPE_FILE, CARD_FILE, REJECTS_FILE)]
     return claim(out, plan.model_dump(), overwrite=overwrite, others=others, deciding=_deciding)
 
 

@@ -183,7 +183,7 @@ def test_every_imported_view_of_a_sentence_becomes_a_pair(
         "--workers",
         workers,
     ]
-    counts = json.loads(augment(*run, "--rejects", "rejects.arrow").out)
+    counts = json.loads(augment(*run, "--rejects").out)
     dropped = {"import-views-people failed: missing": 1}
     assert counts == {
         "out": "data/pairs.arrow",
@@ -194,7 +194,7 @@ def test_every_imported_view_of_a_sentence_becomes_a_pair(
         "made_now": True,
     }
     assert sides_of("data/pairs.arrow") == [(text, view) for text, views in WRITTEN.items() for view in views]
-    assert sides_of("rejects.arrow") == [(SENTENCES[2], None)]
+    assert sides_of("data/pairs.rejects.arrow") == [(SENTENCES[2], None)]
     is_refused(
         augment(*run, "--no-alternatives"), "(--alternatives ['import-views-people'], not none): choose"
     )

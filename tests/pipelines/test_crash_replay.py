@@ -24,7 +24,7 @@ PAIRS = ("build-pairs", "--pairs", "original", "--view", "span-mask", "--filter"
 STEPS: Mapping[str, tuple[str, ...]] = {
     "ingest": ("ingest", "lines.txt", "--shard-size", "2"),
     "view": ("span-mask", "--shard-size", "2"),
-    "pairs": (*PAIRS, "--rejects", "data/rejects.arrow"),
+    "pairs": (*PAIRS, "--rejects"),
     "pairs-folder": (*PAIRS, "--shards", "2", "--out", "data/folder"),
     "export": ("export", "data/pairs.arrow", "--to", "parquet", "--overwrite"),
     "ingest-overwritten": ("ingest", "lines.txt", "--limit", "4", "--overwrite"),

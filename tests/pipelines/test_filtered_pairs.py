@@ -27,10 +27,10 @@ def test_any_number_of_workers_makes_the_same_bytes(
     ]
     run = ["build-pairs", "--pairs", "original", "--view", "span-mask", *filters, "--filter", "chrf:max=95"]
     for workers in (1, 2):
-        more = ["--workers", workers, "--out", f"{workers}.arrow", "--rejects", f"rejects-{workers}.arrow"]
+        more = ["--workers", workers, "--out", f"{workers}.arrow", "--rejects"]
         assert augment(*run, *more).code == 0
     assert Path("1.arrow").read_bytes() == Path("2.arrow").read_bytes()
-    assert Path("rejects-1.arrow").read_bytes() == Path("rejects-2.arrow").read_bytes()
+    assert Path("1.rejects.arrow").read_bytes() == Path("2.rejects.arrow").read_bytes()
     assert "near-duplicates:n=2,rensa=" in Path("1.card.md").read_text()
 
 
@@ -49,10 +49,10 @@ def test_rejects_hold_what_was_dropped_with_scores_and_reasons(
     start: Start, lines: Path, folder: Path
 ) -> None:
     done(start("ingest", lines))
-    counts = json.loads(done(start(*FILTERED, "--rejects", "no/rejects.arrow", "--json")))
+    counts = json.loads(done(start(*FILTERED, "--rejects", "--json")))
     assert counts["dropped"] == {"in the forties": 11}
     assert counts["pairs"] == 49
-    pairs, rejects = rows_of("data/pairs.arrow"), rows_of("no/rejects.arrow")
+    pairs, rejects = rows_of("data/pairs.arrow"), rows_of("data/pairs.rejects.arrow")
     assert list(pairs[0]) == [*PAIR_COLUMNS, "luck", "chrf"]
     assert list(rejects[0]) == [*PAIR_COLUMNS, "luck", "chrf", "reason"]
     assert all((row["luck"], row["chrf"]) == (len(row["text"]) / 4, 100) for row in pairs)
@@ -80,11 +80,10 @@ def test_what_a_filter_drops_the_next_does_not_see(start: Start, folder: Path, w
         "--workers",
         workers,
         "--rejects",
-        "r.arrow",
     ]
     done(start(*run))
     assert [row["text"] for row in rows_of("data/pairs.arrow")] == [texts[1]]
-    rejects = {row["text"]: (row["reason"], row["chrf"]) for row in rows_of("r.arrow")}
+    rejects = {row["text"]: (row["reason"], row["chrf"]) for row in rows_of("data/pairs.rejects.arrow")}
     assert rejects.pop(texts[2]) == ("near-duplicate of an earlier pair", None)
     assert {*rejects.values()} == {("in the forties", None)}
 
@@ -141,56 +140,35 @@ def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path
 def test_shards_are_filtered_once_and_hold_the_same_pairs(augment: Augment, lines: Path) -> None:
     augment("ingest", lines)
     near = ["build-pairs", "--pairs", "self", "--filter", "near-duplicates:n=2", "--rejects"]
-    one = json.loads(augment(*near, "one.arrow", "--json").out)
-    many = json.loads(augment(*near, "many.arrow", "--shards", 3, "--json").out)
+    one = json.loads(augment(*near, "--json").out)
+    many = json.loads(augment(*near, "--shards", 3, "--json").out)
     assert one["dropped"] == many["dropped"]
     assert one["dropped"]["near-duplicate of an earlier pair"] > 0
     assert read_pairs("data/pairs").to_list() == read_pairs("data/pairs.arrow").to_list()
-    assert Path("one.arrow").read_bytes() == Path("many.arrow").read_bytes()
-    assert "nothing done" in augment(*near, "many.arrow", "--shards", 3).out
-    Path("many.arrow").unlink()
-    assert "nothing done" not in augment(*near, "many.arrow", "--shards", 3).out
-    assert Path("one.arrow").read_bytes() == Path("many.arrow").read_bytes()
+    file, folder = Path("data/pairs.rejects.arrow"), Path("data/pairs/rejects.arrow")
+    assert file.read_bytes() == folder.read_bytes()
+    assert "nothing done" in augment(*near, "--shards", 3).out
+    folder.unlink()
+    assert "nothing done" not in augment(*near, "--shards", 3).out
+    assert file.read_bytes() == folder.read_bytes()
     clear_dataset(Path("data/pairs"))  # a run that was to make them again was killed here
-    assert augment(*near, "many.arrow", "--shards", 3).code == 0
+    assert augment(*near, "--shards", 3).code == 0
+    assert augment("verify", "data").code == 0
 
 
-def test_rejects_do_not_replace_what_is_not_theirs(augment: Augment, lines: Path) -> None:
-    augment("ingest", lines)
-    ratio = ["build-pairs", "--pairs", "self", "--filter", "length-ratio:unit=character", "--rejects"]
-    assert augment(*ratio, "r.arrow").code == 0
-    first = Path("r.arrow").read_bytes()
-    Path("mine.txt").write_text("mine")
-    for arguments, expected in {
-        ("mine.txt", "--overwrite"): "--rejects mine.txt exists: choose another file",
-        ("data",): "--rejects data exists",
-        ("data/pairs.arrow",): "is where the pairs are written",
-        ("data/pairs.card.md",): "is where the pairs are written",
-        ("r.arrow", "--out", "other.arrow"): "--rejects r.arrow exists",
-    }.items():
-        is_refused(augment(*ratio, *arguments), expected)
-    assert Path("mine.txt").read_text() == "mine"
-    assert Path("r.arrow").read_bytes() == first
-    assert augment(*ratio, "r.arrow", "--overwrite").code == 0
-    Path("r.arrow").unlink()
-    assert augment(*ratio, "r.arrow").code == 0
-    assert Path("r.arrow").read_bytes() == first
-
-
-def test_rejects_are_never_among_the_pairs_or_in_a_dataset(augment: Augment, lines: Path) -> None:
+def test_rejects_are_made_when_they_are_asked_for_and_replace_nothing(augment: Augment, lines: Path) -> None:
     augment("ingest", lines)
     ratio = ["build-pairs", "--pairs", "self", "--filter", "length-ratio:unit=character"]
-    shards = [*ratio, "--shards", 3, "--out", "data/shards"]
-    for path in ("data/shards/data-00002.arrow", "data/shards/new.arrow", "data/../data/shards/a/b.arrow"):
-        is_refused(augment(*shards, "--rejects", path), f"--rejects {path} is where the pairs are written")
-        assert not Path("data/shards").exists()
-    is_refused(augment(*ratio, "--rejects", "data/../data/pairs.arrow"), "is where the pairs are written")
-    Path("linked").symlink_to("data")
-    is_refused(augment(*ratio, "--rejects", "linked/pairs.arrow"), "is where the pairs are written")
-    assert augment(*shards).code == 0
-    shard = Path("data/shards/data-00003.arrow")
-    is_refused(augment(*ratio, "--rejects", shard), f"--rejects {shard} is in a dataset, data/shards")
-    assert not shard.exists()
+    rejects = Path("data/pairs.rejects.arrow")
+    rejects.write_text("mine")
+    is_refused(augment(*ratio, "--rejects"), f"{rejects} was not written by this command")
+    assert rejects.read_text() == "mine"
+    rejects.unlink()
+    assert augment(*ratio).code == 0
+    assert not rejects.exists()
+    assert "nothing done" not in augment(*ratio, "--rejects").out
+    assert rejects.is_file()
+    assert "nothing done" in augment(*ratio).out
 
 
 @pytest.mark.exhaustive

@@ -96,9 +96,7 @@ def test_entailed_rows_become_pairs_and_others_have_a_reason(augment: Augment, f
     with (folder / "b.jsonl").open("a") as more:
         for one, two, label in extra:
             more.write(json.dumps({"sentence1": one, "sentence2": two, "gold_label": label}) + "\n")
-    done = augment(
-        "build-pairs", "a.txt", "b.jsonl", "--pairs", "entailment", "--rejects", "no.arrow", "--json"
-    )
+    done = augment("build-pairs", "a.txt", "b.jsonl", "--pairs", "entailment", "--rejects", "--json")
     counts = json.loads(done.out)
     assert (counts["rows"], counts["pairs"]) == (11, 2)
     assert counts["dropped"] == {
@@ -121,7 +119,7 @@ def test_entailed_rows_become_pairs_and_others_have_a_reason(augment: Augment, f
         }
         for premise, hypothesis in [("A man plays.", "Someone plays."), ("A cat.", "An animal.")]
     ]
-    assert datasets.Dataset.from_file("no.arrow").num_rows == 9
+    assert datasets.Dataset.from_file("data/pairs.rejects.arrow").num_rows == 9
     assert not Path("data/sentences").exists()
     assert "| no gold label | 2 |" in Path("data/pairs.card.md").read_text()
     limited = augment(

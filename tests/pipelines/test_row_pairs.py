@@ -60,7 +60,6 @@ def test_two_columns_of_a_table_are_pairs(augment: Augment, name: str) -> None:
         "--columns",
         "question,answer",
         "--rejects",
-        "no.arrow",
     ]
     counts = json.loads(augment(*build, "--json").out)
     assert (counts["rows"], counts["pairs"]) == (5, 2)
@@ -69,7 +68,7 @@ def test_two_columns_of_a_table_are_pairs(augment: Augment, name: str) -> None:
     assert {(row["view_a_name"], row["view_b_name"]) for row in rows_of("data/pairs.arrow")} == {
         ("question", "answer")
     }
-    assert len(rows_of("no.arrow")) == 3
+    assert len(rows_of("data/pairs.rejects.arrow")) == 3
     assert not Path("data/sentences").exists()
     assert "nothing done" in augment("build-pairs", "--config", "data/pairs.recipe.json").out
     assert augment("verify", "data").code == 0

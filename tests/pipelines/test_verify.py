@@ -16,7 +16,7 @@ from pipelines.base.record import write_record
 from pipelines.outputs.verify import verify
 
 VIEW, PAIRS, FOLDER = Path("data/views/span-mask"), Path("data/pairs.arrow"), Path("data/folder.arrow")
-EXPORT, REJECTS = Path("data/pairs.jsonl"), Path("data/rejects.arrow")
+EXPORT, REJECTS = Path("data/pairs.jsonl"), Path("data/pairs.rejects.arrow")
 OUTPUTS = (Path("data/sentences"), VIEW, PAIRS, FOLDER, EXPORT)
 
 
@@ -39,7 +39,7 @@ def outputs_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make(
         folder,
         ["span-mask", "four.jsonl"],
-        ["build-pairs", *common, "--rejects", REJECTS],
+        ["build-pairs", *common, "--rejects"],
         ["build-pairs", *common, "--shards", 2, "--out", FOLDER],
         ["export", PAIRS, "--to", "jsonl"],
     )
@@ -159,30 +159,6 @@ def test_one_of_a_thing_is_said_in_the_singular(augment: Augment, folder: Path) 
     assert "statistics over 1 row\n" in augment("inspect", "data/sentences").out
     PAIRS.write_bytes(b"")
     assert augment("verify", PAIRS).out.endswith("files verified: 1 problem\n")
-
-
-def test_rejects_in_another_folder_are_verified_with_their_pairs(outputs: Augment, folder: Path) -> None:
-    elsewhere = folder / "dropped/rejects.arrow"
-    filters = ["--filter", "length-ratio:max=1.5", "--rejects", elsewhere]
-    for out in (["--out", "data/more.arrow"], ["--out", "data/shards", "--shards", 2]):
-        done = outputs(
-            "build-pairs",
-            "--pairs",
-            "original",
-            "--view",
-            "span-mask",
-            "--overwrite",
-            "--no-default-filters",
-            *filters,
-            *out,
-        )
-        assert done.code == 0, done.err
-        assert not problems(Path("data"))
-        content = elsewhere.read_bytes()
-        elsewhere.write_bytes(content[:-1])
-        found = problems(Path(str(out[1])))
-        assert [(path.resolve(), problem) for path, problem in found.items()] == [(elsewhere, "damaged")]
-        elsewhere.write_bytes(content)
 
 
 def test_the_worst_of_two_verdicts_on_a_file_counts(outputs: Augment) -> None:
