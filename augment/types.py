@@ -150,7 +150,6 @@ class View(BaseModel):
         name: Its name on the command line and in signatures.
         folder_option: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one
             each.
-        lists_folders: Whether several values of that option, as in `--pivot de,fr`, ask for several views.
         sentence_language_option: The option with the language of its sentences.
         language_option: The option with the language of its texts; of several hops, the last.
         runs_model: Whether it runs a model, for which it takes a GPU if there is one.
@@ -173,7 +172,6 @@ class View(BaseModel):
 
     name: ClassVar[str]
     folder_option: ClassVar[str | None] = None
-    lists_folders: ClassVar[bool] = True
     sentence_language_option: ClassVar[str] = "source"
     language_option: ClassVar[str] = "source"
     runs_model: ClassVar[bool] = False

@@ -25,7 +25,7 @@ class Contradiction(ProtectedTermsView):
     """The view; `reason` is the kind of its change, drawn among those that apply, or why there is none."""
 
     name = "contradiction"
-    folder_option, lists_folders = "kinds", False
+    folder_option = "kinds"
     sentence_language_option = "language"
     language_option = "language"
     contradicts = True

@@ -41,7 +41,6 @@ class ImportViews(View):
 
     name = "import-views"
     folder_option = "by"
-    lists_folders = False
     uses_seed = False
     equal_alternatives = True
 

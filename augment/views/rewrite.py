@@ -42,7 +42,7 @@ class Rewrite(ProtectedTermsView):
     """The view; a server's answers may be others the next time, whatever the seed."""
 
     name = "rewrite"
-    folder_option, lists_folders = "to", True
+    folder_option = "to"
     runs_model = ranks = True
     draws, floor = 1, 0.8
 

@@ -2,7 +2,6 @@
 
 import inspect
 import time
-from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import asdict
 from types import NoneType, UnionType
@@ -56,25 +55,13 @@ def add_view_command(app: typer.Typer, name: str) -> None:
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         params = {key: value for key in own if (value := values.pop(key)) is not None}
-        specs = [ViewSpec(name, check_params(name, variant).params) for variant in _variants(name, params)]
-        _run_view_command(specs, checked(ViewOptions, values))
+        spec = ViewSpec(name, check_params(name, params).params)
+        _run_view_command(spec, checked(ViewOptions, values))
 
     signature = inspect.Signature([sources, *parameters(own), *shared])
     command.__signature__ = signature  # type: ignore[attr-defined]
     epilog = f"Example: {example_of(name)}"
     app.command(name, cls=SectionedCommand, help=VIEWS.summary(name), epilog=epilog)(command)
-
-
-def _variants(name: str, params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The parameters of each view that is asked for: several, for an option that names folders, as in de,fr."""
-    option = view_attribute(name, "folder_option", "")
-    value = params.get(option)
-    if not view_attribute(name, "lists_folders", True) or not isinstance(value, str) or "," not in value:
-        return [params]
-    parts = dict.fromkeys(part.strip() for part in value.split(",") if part.strip())
-    if not parts:
-        raise InputError(f"--{option} {value!r} names nothing: write one, or several as in de,fr")
-    return [{**params, option: part} for part in parts]
 
 
 def _as_typed(field: FieldInfo) -> FieldInfo:
@@ -106,11 +93,8 @@ def _parse_option(value: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
         raise typer.BadParameter(f"{value[:60]!r} is not YAML: write it like [1, 2] or {{a: 1}}") from None
 
 
-def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
-    """Make a dataset of each view and print what became of its rows.
-
-    Several go to folders of their own in `out`.
-    """
+def _run_view_command(spec: ViewSpec, options: ViewOptions) -> None:
+    """Make the dataset of a view and print what became of its rows."""
     from pipelines.sentences.ingest import sentences_for
     from pipelines.views.run import VIEWS_FOLDER, as_begun, make_run, note_starter, plan_run
 
@@ -122,22 +106,17 @@ def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     out = None if options.out is None else resolve_path(options.out)
     if out is not None:
         check_folder(out)
-    folders = [out if out and len(specs) == 1 else (out or VIEWS_FOLDER) / view_label(spec) for spec in specs]
+    folder = out or VIEWS_FOLDER / view_label(spec)
     # First, so that a wrong pivot or a missing model is reported before anything is ingested.
-    specs = specs if options.overwrite else [*map(as_begun, specs, folders)]
-    views = [make_view(spec, **asdict(options.runtime)) for spec in specs]
-    _check_running(views[0], options)
+    view = make_view(spec if options.overwrite else as_begun(spec, folder), **asdict(options.runtime))
+    _check_running(view, options)
     source = sentences_for(options.sources or (), out)
-    note_starter(views[0].spec)
-    results = []
-    for view, folder in zip(views, folders, strict=True):
-        start = time.monotonic()
-        dataset, new_rows = make_run(plan_run(view, source, options, folder))
-        results.append(_report(dataset, new_rows, time.monotonic() - start, quiet=options.as_json))
-        for text in view.remarks():
-            note(text)
-    if options.as_json:
-        show_json(results[0] if len(results) == 1 else results)
+    note_starter(view.spec)
+    start = time.monotonic()
+    dataset, new_rows = make_run(plan_run(view, source, options, folder))
+    _report(dataset, new_rows, time.monotonic() - start, as_json=options.as_json)
+    for text in view.remarks():
+        note(text)
 
 
 def _check_running(view: View, options: ViewOptions) -> None:
@@ -153,16 +132,17 @@ def _check_running(view: View, options: ViewOptions) -> None:
             raise InputError(f"{option}: {view.spec.name} {does} with these options: leave it out")
 
 
-def _report(dataset: Dataset, new_rows: int, seconds: float, *, quiet: bool) -> dict[str, Any]:
-    """What became of the rows of a view dataset, as JSON; printed as tables, unless `quiet`."""
+def _report(dataset: Dataset, new_rows: int, seconds: float, *, as_json: bool) -> None:
+    """Print what became of the rows of a view dataset."""
     counts, total = dataset.counts, dataset.rows
-    if not quiet:
-        rows = flat({**counts["statuses"], "reason": counts["reasons"]})
-        table(("status", "rows", "%"), [(status, n, round(100 * n / (total or 1), 1)) for status, n in rows])
-        run = (
-            f"made {new_rows:,} at {new_rows / seconds:,.0f} rows/s"
-            if new_rows
-            else "already complete, nothing done"
-        )
-        table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, run)])
-    return {"out": str(dataset.path), **counts, "made_now": new_rows}
+    if as_json:
+        show_json({"out": str(dataset.path), **counts, "made_now": new_rows})
+        return
+    rows = flat({**counts["statuses"], "reason": counts["reasons"]})
+    table(("status", "rows", "%"), [(status, n, round(100 * n / (total or 1), 1)) for status, n in rows])
+    run = (
+        f"made {new_rows:,} at {new_rows / seconds:,.0f} rows/s"
+        if new_rows
+        else "already complete, nothing done"
+    )
+    table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, run)])

@@ -254,17 +254,6 @@ def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, 
     assert "'[3, 4' is not YAML: write it like [1, 2] or {a: 1}" in err
 
 
-@pytest.mark.exhaustive
-def test_several_pivots_make_several_datasets(start: Start, lines: Path, folder: Path) -> None:
-    run = ["slow", lines, "--nap", 0, "--json"]
-    made = json.loads(done(start(*run, "--pivot", "xx,yy")))
-    assert [one["out"] for one in made] == ["data/views/slow-xx", "data/views/slow-yy"]
-    done(start(*run, "--pivot", "xx, yy", "--seed", 1, "--out", "both"))
-    assert sorted(path.name for path in (folder / "both").iterdir()) == ["slow-xx", "slow-yy"]
-    recipe = json.loads((folder / "both" / "slow-yy" / "recipe.json").read_text(encoding="utf-8"))
-    assert (recipe["pivot"], recipe["seed"]) == ("yy", 1)
-
-
 # A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
 MARKED = f"{CTRL_C}import pipelines.__main__, pipelines.base.interrupt as stop; stop.end_at_once(); "
 
@@ -460,7 +449,7 @@ def test_a_hub_out_of_reach_is_asked_once_a_view_and_the_bundled_models_serve(
         if answering == "closed":
             server.close()
         unreached = {"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path / "hub")}
-        process = start("backtranslate", "few.txt", "--pivot", "de,fr", "--out", "out", **unreached)
+        process = start("backtranslate", "few.txt", "--pivot", "de", **unreached)
         said = process.communicate(timeout=120)[1]
         assert process.returncode == 0, said
         if answering == "silent":
@@ -469,9 +458,8 @@ def test_a_hub_out_of_reach_is_asked_once_a_view_and_the_bundled_models_serve(
             with suppress(BlockingIOError):
                 while True:
                     asked.append(server.accept()[0].recv(1000))
-            assert sum(b"/api/models/" in request for request in asked) == len(["de", "fr"])
+            assert sum(b"/api/models/" in request for request in asked) == 1
     assert said.count(f"OPUS-MT is out of reach ({endpoint}") == 1
-    for pivot in ("de", "fr"):
-        plan = read_plan(folder / "out" / f"backtranslate-{pivot}")
-        assert plan is not None
-        assert plan.params["models"] == "starter"
+    plan = read_plan(folder / "data" / "views" / "backtranslate-de")
+    assert plan is not None
+    assert plan.params["models"] == "starter"
