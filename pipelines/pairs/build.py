@@ -167,7 +167,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
     with TemporaryDirectory() as spool:
         if policy == "entailment" or options.columns is not None:
             columns = table_columns(options.columns, options.labels, is_nli=policy == "entailment")
-            sources = nli_sources(options.sources or (), Path(spool), columns)
+            sources = nli_sources(options.sources or (), Path(spool))
             candidates, plan, made_by = table_pairs(sources, options.limit, columns, options.negatives)
         else:
             negative_name = next(iter(negatives), None)

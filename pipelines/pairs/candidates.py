@@ -115,16 +115,10 @@ def _judge(sides: Mapping[str, SideInfo], filters: Sequence[Filter], block: Sequ
                 scores = [None] * len(kept)
                 if verdicts.scores is not None:
                     scores = pa.array(verdicts.scores, pa.float64()).to_pylist()
-                for values in (reasons, scores):
-                    if len(values) != len(kept):
-                        raise TwinviewsError(
-                            f"filter {filter.name!r} gave {len(values)} verdicts for {len(kept)} pairs"
-                            ": fix the filter"
-                        )
-            for candidate, reason, score in zip(kept, reasons, scores, strict=True):
-                candidate.reason = reason
-                if filter.score is not None:
-                    candidate.scores[filter.score] = score
+                for candidate, reason, score in zip(kept, reasons, scores, strict=True):
+                    candidate.reason = reason
+                    if filter.score is not None:
+                        candidate.scores[filter.score] = score
 
 
 class PairCounts:

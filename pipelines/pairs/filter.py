@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from augment.errors import InputError, TwinviewsError, first_problem
 from augment.plugins import VIEWS, Plugins, missing_model, plugin_model
@@ -127,12 +127,6 @@ class Bounds(Filter):
 
     min: float | None = None
     max: float | None = None
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
-        return self
 
     def verdicts(self, noun: str, scores: Sequence[float]) -> Verdicts:
         """Drop pairs with scores out of bounds; the reason is `noun` too low or too high."""

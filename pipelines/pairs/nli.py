@@ -12,7 +12,7 @@ from augment.errors import InputError
 from augment.view import normalise
 from pipelines.base.tables.columns import find_columns, header_names, listed
 from pipelines.base.tables.reader import open_table
-from pipelines.base.tables.sources import TEXT_FORMATS, Source, check_source
+from pipelines.base.tables.sources import Source, check_source
 from pipelines.base.tables.table import Table
 from pipelines.pairs.candidates import Candidates
 from pipelines.pairs.pair import Candidate, blocks
@@ -83,16 +83,11 @@ def table_columns(columns: str | None, labels: str | None, *, is_nli: bool) -> T
     return TableColumns(names, is_nli, meanings)
 
 
-def nli_sources(names: Sequence[str], spool: Path, columns: TableColumns) -> list[Source]:
-    """Find the sources of NLI rows, or of other tables; raises InputError for none, and as `nli_rows` does."""
+def nli_sources(names: Sequence[str], spool: Path) -> list[Source]:
+    """Find the sources of NLI rows, or of other tables; raises InputError for none."""
     if not names:
         raise InputError(f"--pairs entailment needs an NLI corpus as SOURCE: {EXAMPLE}")
-    sources = [check_source(name, spool, is_table=True) for name in names]
-    for source in sources:
-        if source.format in TEXT_FORMATS:
-            raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
-        next(nli_rows(source, columns), None)
-    return sources
+    return [check_source(name, spool, is_table=True) for name in names]
 
 
 def nli_rows(source: Source, columns: TableColumns) -> Iterator[NliRow]:

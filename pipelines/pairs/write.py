@@ -1,7 +1,7 @@
 """Pairs and rejects on disk: one file or a folder of shards, with recipe, card and report."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -33,6 +33,19 @@ from pipelines.storage.dataset import (
 from pipelines.storage.pair_files import REASON
 from pipelines.storage.shards import BATCH_ROWS, commit_shards, read_table, shard_name
 
+RECIPE_OPTIONS = {
+    "sources",
+    "negatives",
+    "negative_view",
+    "columns",
+    "labels",
+    "alternatives",
+    "seed",
+    "default_filters",
+    "shards",
+}
+"""Options that are in a recipe as they were given."""
+
 
 class PairsJob(NamedTuple):
     """What to write and, by the options, where.
@@ -61,24 +74,16 @@ class PairsJob(NamedTuple):
 
     def recipe(self) -> str:
         """The resolved recipe."""
-        options, plan = self.options, self.source_plan
-        settings = {
-            "sources": options.sources,
+        plan = self.source_plan
+        given = self.options.model_dump(include=RECIPE_OPTIONS, exclude_defaults=True)
+        resolved = {
             "pairs": plan.name,
-            "view": options.view or plan.params.get("view") or None,
-            "negatives": options.negatives or None,
-            "negative_view": options.negative_view,
-            "columns": options.columns,
-            "labels": options.labels,
+            "view": self.options.view or plan.params.get("view") or None,
             "per_sentence": plan.params.get("per_sentence"),
-            "alternatives": options.alternatives,
-            "seed": options.seed,
             "filter": [filter.text() for filter in self.filters] or None,
-            "default_filters": None if options.default_filters else False,
             "limit": plan.limit,
-            "shards": options.shards,
         }
-        return recipe_text("build-pairs", settings)
+        return recipe_text("build-pairs", given, **resolved)
 
     def card(self, counts: Mapping[str, Any]) -> str:
         """The card."""
@@ -118,44 +123,43 @@ def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
 
 def _write(job: PairsJob) -> Mapping[str, Any]:
     """Write pairs and rejects in place of earlier ones, and return the counts."""
-    out, plan, shards = job.options.target, job.plan, job.options.shards
+    options, out, plan = job.options, job.options.target, job.plan
+    rejects_path, rejects = beside(out, REJECTS_FILE), dict[str, FileRecord]()
     # All pairs go to the first shard until we know how many a shard gets.
-    first = out / shard_name(0) if shards else out
-    with _judged_pairs(job, first) as (counts, pairs, rejects):
-        recipe, card = job.recipe(), job.card(counts)
-        if shards is None:
-            shard = Record(files={out.name: pairs})
-            finish(out, plan, [shard], counts, recipe=recipe, card=card, others=rejects)
+    first = out / shard_name(0) if options.shards else out
+    with ExitStack() as files:  # which appear when the block ends
+        kept, dropped = PairStream(files.enter_context(atomic_write(first)), job.schema), None
+        if options.rejects:
+            schema = job.schema.append(pa.field(REASON, pa.string()))
+            dropped = PairStream(files.enter_context(atomic_write(rejects_path)), schema)
+        counts = _stream(job, kept, dropped)
+        if dropped is not None:
+            rejects[rejects_path.name] = FileRecord(sha256=dropped.finish().sha256)
+        shards = [Record(files={out.name: kept.finish()})]
+        texts = {"recipe": job.recipe(), "card": job.card(counts)}
+        if options.shards is None:
+            finish(out, plan, shards, counts, others=rejects, **texts)
         else:
             clear_dataset(out)
             begin(out, plan)
-    if shards is not None:
+    if options.shards is not None:
         table = read_table(first)
-        size = -(-len(table) // shards)
+        size = -(-len(table) // options.shards)
         starts = enumerate(range(0, len(table), size))
-        records = [commit_shards(out, {index: table.slice(start, size)})[0] for index, start in starts]
-        finish(out, plan, records, counts, recipe=recipe, card=card, others=rejects)
+        shards = [commit_shards(out, {index: table.slice(start, size)})[0] for index, start in starts]
+        finish(out, plan, shards, counts, others=rejects, **texts)
     return counts
 
 
-@contextmanager
-def _judged_pairs(
-    job: PairsJob, out: Path
-) -> Iterator[tuple[dict[str, Any], FileRecord, dict[str, FileRecord]]]:
-    """Write pairs and rejects, which appear when the block ends; yields counts, the pairs, and the rejects by name."""
-    options, counts, path = job.options, PairCounts(job.candidates), beside(job.options.target, REJECTS_FILE)
-    with ExitStack() as files:
-        kept, dropped = PairStream(files.enter_context(atomic_write(out)), job.schema), None
-        if options.rejects:
-            schema = job.schema.append(pa.field(REASON, pa.string()))
-            dropped = PairStream(files.enter_context(atomic_write(path)), schema)
-        for block in judged_blocks(job.candidates, job.filters, options.view_options.runtime, options.workers):
-            counts.add(block)
-            kept.write([candidate for candidate in block if candidate.reason is None])
-            if dropped is not None:
-                dropped.write([candidate for candidate in block if candidate.reason is not None])
-        rejects = {} if dropped is None else {path.name: FileRecord(sha256=dropped.finish().sha256)}
-        yield counts.as_dict(), kept.finish(), rejects
+def _stream(job: PairsJob, kept: "PairStream", dropped: "PairStream | None") -> dict[str, Any]:
+    """Judge the candidates, and put them into these streams; returns their counts."""
+    options, counts = job.options, PairCounts(job.candidates)
+    for block in judged_blocks(job.candidates, job.filters, options.view_options.runtime, options.workers):
+        counts.add(block)
+        kept.write([candidate for candidate in block if candidate.reason is None])
+        if dropped is not None:
+            dropped.write([candidate for candidate in block if candidate.reason is not None])
+    return counts.as_dict()
 
 
 class PairStream:

@@ -150,11 +150,14 @@ def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: s
     [
         *(
             (FILTER.format(made=made), "of odd_module failed: ")
-            for made in ("1 / 0", "None", "[None] * len(pairs)", "Verdicts([1, 2])")
-        ),
-        *(
-            (FILTER.format(made=made), "gave 1 verdicts for 2 pairs: fix the filter")
-            for made in ("Verdicts([None])", "Verdicts([None, None], [0.5])")
+            for made in (
+                "1 / 0",
+                "None",
+                "[None] * len(pairs)",
+                "Verdicts([1, 2])",
+                "Verdicts([None])",
+                "Verdicts([None, None], [0.5])",
+            )
         ),
         (view(), "is not a subclass of pipelines.pairs.filter.Filter: fix the plugin\n"),
     ],

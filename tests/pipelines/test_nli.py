@@ -213,7 +213,7 @@ BAD: list[tuple[str, bytes, int, str]] = [
         2,
         "numbers.csv: the label '0' is a number without a name",
     ),
-    ("some.md", b"# Title", 2, "some.md is a markdown file: give e.g. snli_1.0_train.jsonl"),
+    ("some.md", b"# Title", 2, "some.md is a markdown file, not a table"),
     (
         "keys.jsonl",
         b'{"premise": "a", "label": "b"}\n',
