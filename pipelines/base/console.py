@@ -261,7 +261,6 @@ def table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
-    title: str | None = None,
     right: Collection[str] = (),
 ) -> None:
     """Print a table to stdout, numbers and the columns in `right` aligned right.
@@ -273,7 +272,7 @@ def table(
     from rich.text import Text
 
     cells = [list(row) for row in rows]
-    grid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for index, name in enumerate(columns):
         numeric = bool(cells) and all(isinstance(row[index], int | float | None) for row in cells)
         justify: Any = "right" if numeric or name in right else "left"

@@ -1,14 +1,12 @@
 """A dataset as Parquet, JSONL or CSV, or on the Hugging Face Hub: one commit of Parquet and a card."""
 
-import csv
-import io
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import yaml
 
@@ -54,26 +52,22 @@ def _write_rows(stream: BinaryIO, dataset: Dataset, rows: int, to: str) -> None:
     if to == "parquet":
         group = GROUP_BYTES * len(table) // max(1, table.nbytes)
         pq.write_table(table, stream, row_group_size=max(1, group))
+    elif to == "csv":
+        _write_csv(stream, table)
     else:
-        text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-        _write_lines(text, table, to)
-        text.detach()
+        for batch in table.to_batches(BATCH_ROWS):
+            for row in batch.to_pylist():
+                stream.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
     stream.flush()
 
 
-def _write_lines(text: TextIO, table: pa.Table, to: str) -> None:
-    """Write rows as JSONL or CSV."""
-    # With its own "\r\n" as line end the writer quotes a cell with "\r" too; the file's line end is "\n".
-    lines = SimpleNamespace(write=lambda line: text.write(line.removesuffix("\r\n") + "\n"))
-    write_cells = csv.writer(lines).writerow
-    if to == "csv":
-        write_cells(table.schema.names)
-    for batch in table.to_batches(BATCH_ROWS):
-        for row in batch.to_pylist():
-            if to == "csv":
-                write_cells(map(as_text, row.values()))
-            else:
-                text.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+def _write_csv(stream: BinaryIO, table: pa.Table) -> None:
+    """Write all cells as text, lists and objects as JSON."""
+    schema = pa.schema([(name, pa.string()) for name in table.schema.names])
+    with pa_csv.CSVWriter(stream, schema) as writer:
+        for batch in table.to_batches(BATCH_ROWS):
+            cells = [[*map(as_text, column.to_pylist())] for column in batch.columns]
+            writer.write_batch(pa.RecordBatch.from_arrays([*map(pa.array, cells)], schema=schema))
 
 
 def push(dataset: Dataset, rows: int, options: ExportOptions) -> str:

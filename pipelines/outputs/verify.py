@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import get_args
 
 from augment.errors import InputError
 from augment.record import DamagedRecord, Problem, checked_files, read_record
@@ -17,7 +16,6 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     Raises InputError where there is none.
     """
     problems: dict[Path, Problem | None] = {}
-    worst_first = (*get_args(Problem), None)
     for path in paths:
         records = _records_below(path) if path.is_dir() else [record_path(path)]
         checked = [file for record in records for file in _checked(record)]
@@ -27,7 +25,7 @@ def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
                 f"there is {missing} at {path}: give a dataset folder, a pairs.arrow or an export"
             )
         for file, problem in checked:  # one file can belong to two outputs
-            problems[file] = min(problem, problems.get(file), key=worst_first.index)
+            problems[file] = problem or problems.get(file)
     return problems
 
 

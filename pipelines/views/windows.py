@@ -148,7 +148,7 @@ def run_cluster(
     cluster at `address`, TwinviewsError if a view fails, or a window has lost its worker once more than
     `RETRIES` times.
     """
-    ray, window = _connect(address), Window()
+    ray = _connect(address)
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
         gpus = (
@@ -158,24 +158,19 @@ def run_cluster(
         actors = [remote.remote(**vars(run.for_worker())) for _ in range(min(workers, gpus or workers))]
         remaining = iter(windows)
         tasks = zip(actors * AHEAD, remaining, strict=False)
-        results = {actor.make.remote(window): (actor, window) for actor, window in tasks}
+        results = {actor.make.remote(window): actor for actor, window in tasks}
         while results:
             (result,), _ = ray.wait(list(results), num_returns=1)
-            actor, window = results.pop(result)
+            actor = results.pop(result)
             yield ray.get(result)
-            results |= {actor.make.remote(window): (actor, window) for window in islice(remaining, 1)}
+            results |= {actor.make.remote(window): actor for window in islice(remaining, 1)}
     except ray.exceptions.RayTaskError as error:
         raise (
             error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause))
         ) from None
     except ray.exceptions.RayError as error:
-        rows = (
-            f"rows {run.plan.shards[window[0]][0]} to {run.plan.shards[window[-1]][1] - 1}"
-            if window
-            else "no row"
-        )
         reason = str(error).splitlines()[0]
-        raise TwinviewsError(f"the Ray cluster failed at {rows} ({reason}): see `ray status`") from None
+        raise TwinviewsError(f"the Ray cluster failed ({reason}): see `ray status`") from None
     finally:
         ray.shutdown()
 

@@ -1,7 +1,6 @@
 """A Ray cluster on this machine makes the same bytes as local workers, also where it loses one of them."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -102,8 +101,7 @@ def test_a_window_that_always_ends_its_worker_ends_the_run(start: Start, folder:
     (folder / "twelve.txt").write_text("\n".join(texts))
     run = ["slow", "twelve.txt", "--shard-size", 3, "--nap", 0, "--engine", "ray", "--address", cluster]
     err = done(start(*run), code=1)
-    # The next window may wait for the same actor, and be told first.
-    assert re.match(r"error: the Ray cluster failed at rows (6 to 8|9 to 11) \(", err.splitlines()[-1])
+    assert err.splitlines()[-1].startswith("error: the Ray cluster failed (")
 
 
 def test_no_cluster_is_one_line(start: Start, lines: Path) -> None:
