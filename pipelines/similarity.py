@@ -1,4 +1,4 @@
-"""Surface similarity: chrF of each pair, and BLEU between two views of the same sentences."""
+"""Surface similarity: the chrF of each pair, and words in scripts with and without spaces."""
 
 from collections.abc import Sequence
 
@@ -29,17 +29,3 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.flo
     # fastchrf knows fewer kinds of white space than Python and sacrebleu.
     candidates, targets = ([["".join(text.split())] for text in texts] for texts in (hypotheses, references))
     return np.array(pairwise_chrf(candidates, targets) if candidates else [], dtype=np.float64).reshape(-1)
-
-
-def self_bleu(view_a: Sequence[str], view_b: Sequence[str]) -> float:
-    """The corpus BLEU by sacrebleu of `view_a` with `view_b` as its only reference, 0 to 100.
-
-    Lower is more diverse (Zhu et al. 2018). Scripts without spaces are compared by characters.
-    """
-    from sacrebleu.metrics import BLEU
-
-    letters = sum(letter.isalpha() for text in view_a for letter in text)
-    unspaced = sum(len(UNSPACED.findall(text)) for text in view_a)
-    # `force` silences a warning about texts that end in " .".
-    metric = BLEU(tokenize="char" if unspaced > 0.3 * letters else "13a", force=True)
-    return float(metric.corpus_score(list(view_a), [list(view_b)]).score)

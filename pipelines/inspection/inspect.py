@@ -80,10 +80,7 @@ def percent(value: float) -> str:
 
 def sampling(summary: Statistics) -> str:
     """Which rows the statistics cover."""
-    text = f"{summary.sampled:,} of {summary.rows:,} rows, drawn with seed {summary.seed}"
-    if summary.sampled == summary.rows:
-        text = f"{'' if summary.rows == 1 else 'all '}{counted(summary.rows, 'row')}"
-    return f"statistics over {text}"
+    return f"statistics over {summary.sampled:,} of {summary.rows:,} rows, drawn with seed {summary.seed}"
 
 
 def heading(row: Mapping[str, Any]) -> str:
@@ -132,8 +129,6 @@ def inspect(options: InspectOptions) -> None:
         table(["measure", "mean", *QUANTILES], cells, right=["mean", *QUANTILES])
     for name, counts in summary.values.items():
         table((f"column {name}", "rows"), counts.items())
-    if summary.self_bleu is not None:
-        show(f"self-BLEU of view_a against view_b: {summary.self_bleu:.1f}")
     show(sampling(summary))
     for row in rows:
         _show_row(row)

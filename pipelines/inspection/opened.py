@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from pipelines.base.files import sha256_of
 from pipelines.options import SAMPLE_ROWS
-from pipelines.similarity import chrf, self_bleu
+from pipelines.similarity import chrf
 from pipelines.storage.dataset import Dataset, Kind, Plan, is_dataset, open_dataset
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, pair_files
 
@@ -88,8 +88,7 @@ class Statistics:
     """Statistics of a sample of the rows, drawn by the seed.
 
     By name: `shares` are counts and totals, `measures` distributions (chrF from 0 to 100, length ratios in
-    characters), `values` the counts of a further column's texts, the most frequent first. `self_bleu` is the
-    BLEU of `view_a` by `view_b`.
+    characters), `values` the counts of a further column's texts, the most frequent first.
     """
 
     rows: int
@@ -98,7 +97,6 @@ class Statistics:
     shares: dict[str, tuple[int, int]] = field(default_factory=dict)
     measures: dict[str, Distribution] = field(default_factory=dict)
     values: dict[str, dict[str, int]] = field(default_factory=dict)
-    self_bleu: float | None = None
 
     def share(self, name: str, flags: pa.ChunkedArray) -> None:
         """Count the true flags among those that are not null."""
@@ -180,8 +178,6 @@ def _pairs(table: pa.Table, summary: Statistics) -> None:
         summary.share(f"{side} equals the sentence", pc.equal(table[side], table["text"]))
     if NEGATIVE in table.schema.names:
         summary.share("have a negative", table[NEGATIVE].is_valid())
-    sides = _complete_rows(table, "view_a", "view_b")
-    summary.self_bleu = self_bleu(*sides) if sides[0] else None
 
 
 def _complete_rows(table: pa.Table, *columns: str) -> list[list[str]]:

@@ -14,8 +14,8 @@ from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter, make_filter
 from pipelines.pairs.labels import label_blocks
-from pipelines.pairs.nli import NLI_LABELS, nli_sources, table_columns, table_pairs
-from pipelines.pairs.pair import BLOCK_ROWS, ORIGINAL, SECOND, Candidate, Sentence, blocks
+from pipelines.pairs.nli import nli_sources, table_columns, table_pairs
+from pipelines.pairs.pair import ORIGINAL, SECOND, Candidate, Sentence, blocks
 from pipelines.pairs.policies import (
     BSL_VIEWS,
     VIEW_COUNTS,
@@ -29,7 +29,7 @@ from pipelines.pairs.views import ChosenView, choose_views, finish_views, plan_v
 from pipelines.pairs.write import PairsJob, save_pairs
 from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.card import public_plan
-from pipelines.storage.dataset import Dataset, Input, Plan, check_folder, read_plan
+from pipelines.storage.dataset import Input, Plan, check_folder, read_plan
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
 
 if TYPE_CHECKING:
@@ -184,8 +184,8 @@ def _sentence_pairs(
     """
     sentences = sentences_for(options.sources or ())
     rows, names = sentences.first(options.limit), sentences.read(0, 1).schema.names
-    if policy == "columns":
-        _check_second_texts(sentences, rows)
+    if policy == "columns" and SECOND not in names:
+        raise InputError(f"{sentences.path} has no second texts: ingest with --pair-column NAME")
     planned = plan_views(chosen, sentences, options)
     describe_sides({name: view.plan.spec for name, view in planned.items()})  # raises before a view is made
     views = finish_views(planned)
@@ -215,15 +215,6 @@ def _sentence_pairs(
     for name, view in views.items():
         made_by[NEGATIVE if name == negative else name] = public_plan(view.plan).signature or name
     return candidates, plan, made_by
-
-
-def _check_second_texts(sentences: Dataset, rows: int) -> None:
-    """Raise InputError for sentences without second texts, or of an NLI corpus."""
-    table = sentences.read(0, min(rows, BLOCK_ROWS))
-    if SECOND not in table.schema.names:
-        raise InputError(f"{sentences.path} has no second texts: ingest with --pair-column NAME")
-    if "label" in table.schema.names and set(table["label"].to_pylist()) <= NLI_LABELS:
-        raise InputError(f"{sentences.path} has the labels of an NLI corpus: see --pairs entailment")
 
 
 def _check_outputs(options: PairsOptions) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -64,12 +64,10 @@ def judged_blocks(
     """
     first = next((n for n, filter in enumerate(filters) if not filter.by_row), len(filters))
     parallel, blocks = filters[:first], candidates.blocks
-    head = list(islice(blocks, workers))
-    blocks = chain(head, blocks)
     judged: Iterable[list[Candidate]]
-    if len(head) > 1:  # start no worker that has no block
+    if workers > 1:
         worker = partial(_worker, candidates.sides, [filter.text() for filter in parallel], runtime)
-        judged = run_workers(worker, blocks, len(head), ordered=True)
+        judged = run_workers(worker, blocks, workers, ordered=True)
     else:
         judged = map(partial(_judged, candidates.sides, parallel), blocks)
     for block in judged:

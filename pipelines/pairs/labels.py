@@ -8,7 +8,6 @@ import pyarrow as pa
 import xxhash
 
 from augment.errors import InputError
-from pipelines.pairs.nli import NLI_LABELS
 from pipelines.pairs.pair import ORIGINAL, Candidate, blocks
 from pipelines.storage.dataset import Dataset
 
@@ -60,9 +59,10 @@ def label_blocks(sentences: Dataset, rows: int, per_sentence: int, seed: int) ->
             f"{sentences.path} has no labels: ingest with --label-column NAME, one label a sentence"
         )
     labels = [(label or "").strip() for label in table["label"].to_pylist()]
-    _check_labels(sentences, [*dict.fromkeys(filter(None, labels))])
+    if len({*labels} - {""}) == 1:
+        raise InputError(f"all sentences of {sentences.path} have one label: give two or more")
     rings = label_rings(zip(table["id"].to_pylist(), labels, strict=True), seed)
-    if max(map(len, rings)) < 2:
+    if not any(len(ring) > 1 for ring in rings):
         raise InputError(f"no two sentences of {sentences.path} have the same label: give classes as labels")
     unlabelled = (number for number, label in enumerate(labels) if not label)
     alone = sorted(ring[0] for ring in rings if len(ring) == 1)
@@ -78,11 +78,3 @@ def _candidate(table: pa.Table, left: int, right: int | None) -> Candidate:
         return Candidate(id, text, text, None, ORIGINAL, ORIGINAL, label=label, reason=reason)
     other = table["text"][right].as_py()
     return Candidate(id, text, text, other, ORIGINAL, ORIGINAL, label=label, sentence_b=other)
-
-
-def _check_labels(sentences: Dataset, labels: Sequence[str]) -> None:
-    if {*labels} <= NLI_LABELS:
-        problem = f"has the labels {', '.join(labels)} of an NLI corpus" if labels else "has only empty labels"
-        raise InputError(f"{sentences.path} {problem}: give classes as labels, or see --pairs entailment")
-    if len(labels) == 1:
-        raise InputError(f"all sentences of {sentences.path} have the label {labels[0]!r}: give two or more")

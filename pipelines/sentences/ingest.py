@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from augment.errors import InputError, OtherOutputError
 from augment.record import Record
-from augment.types import invisible
 from augment.view import normalise, row_id
 from pipelines.base.console import counted, note
 from pipelines.base.files import locked_folder, resolve_path, sibling_path
@@ -170,13 +169,13 @@ def _sentences(options: IngestOptions, sources: Sequence[Source], selection: Sel
 
 
 def _kept(rows: Sequence[Row], selection: Selection) -> Iterator[Sentence]:
-    """The sentences of a batch to keep."""
+    """The sentences of a batch to keep, up to the limit; counts what becomes of each row."""
     texts, labels, pairs = ([normalise(row.get(role) or "") for row in rows] for role in ROLES)
     values = [f"{label}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
     fates = selection.fates(texts, values)
-    read = [row["text"] or "" for row in rows[: len(fates)]]
-    if changed := sum(invisible(text).search(text) is not None for text in read):
-        selection.counts["invisible"] += changed
-    for fate, text, label, pair in zip(fates, texts, labels, pairs, strict=False):
+    for fate, text, label, pair in zip(fates, texts, labels, pairs, strict=True):
+        selection.counts.update(("read", fate))
         if fate == "kept":
             yield row_id(text), text, label or None, pair or None
+        if selection.is_full:
+            return

@@ -50,10 +50,7 @@ class Selection:
         return self.counts["kept"] == self._limit
 
     def fates(self, texts: Sequence[str], values: Sequence[str]) -> list[str]:
-        """The fate of each text up to the last one that is kept.
-
-        `values` are its label and pair, "" if it has none.
-        """
+        """The fate of each text; `values` are its label and pair, "" if it has none."""
         hashes = [xxhash.xxh64_intdigest(text.encode()) for text in texts]
         fates = [*map(self._fate, texts)]
         places = [place for place, fate in enumerate(fates) if not fate]
@@ -64,11 +61,6 @@ class Selection:
             for place, is_new in zip(places, self._values.add(numbers), strict=True):
                 if is_new and fates[place] == "duplicate":
                     fates[place] = "conflict"
-        kept = [place for place, fate in enumerate(fates) if fate == "kept"]
-        if self._limit is not None and self.counts["kept"] + len(kept) >= self._limit:
-            fates = fates[: kept[self._limit - self.counts["kept"] - 1] + 1]
-        self.counts.update(fates)
-        self.counts["read"] += len(fates)
         return fates
 
     def _fate(self, text: str) -> str:

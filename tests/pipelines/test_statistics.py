@@ -10,12 +10,12 @@ import pytest
 from foreigners import write_stream
 from hypothesis import given
 from hypothesis import strategies as st
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import CHRF
 
 from pipelines.base.console import counted
 from pipelines.inspection.inspect import MAX_CHARACTERS, Piece, pieces, wdiff
 from pipelines.inspection.opened import QUANTILES, Distribution, distribution, open_path, statistics
-from pipelines.similarity import chrf, self_bleu
+from pipelines.similarity import chrf
 from pipelines.storage.dataset import Dataset, Kind, Plan
 from pipelines.storage.pair_files import PAIR_COLUMNS
 from pipelines.storage.shards import Shard, view_schema
@@ -96,9 +96,6 @@ def test_pairs_are_scored_as_by_sacrebleu(tmp_path: Path) -> None:
         scores = [CHRF().sentence_score(a, [b]).score for a, b in zip(hypotheses, references, strict=True)]
         assert found.measures[f"chrF, {name}"].mean == pytest.approx(np.mean(scores))
         assert found.measures[f"chrF, {name}"].quantiles["max"] == max(scores)
-    bleu = BLEU()
-    score = bleu.corpus_score(one, [two]).score
-    assert found.self_bleu == pytest.approx(score)
     assert list(found.shares.values()) == [(1, 4), (1, 4), (0, 4)]
     ratios = [len(b) / len(a) for a, b in zip(one, two, strict=True)]
     assert found.measures["length, b / a"].mean == pytest.approx(np.mean(ratios))
@@ -121,15 +118,6 @@ def test_chrf_of_many_pairs_is_that_of_each() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "tokenizer"),
-    [("a dog runs", "13a"), ("他跑步", "char"), ("개가 달린다", "13a"), ("กิน", "char"), ("", "13a")],
-)
-def test_bleu_counts_characters_where_there_are_no_spaces(text: str, tokenizer: str) -> None:
-    sides = [f"{text} x"], [text]
-    assert self_bleu(*sides) == BLEU(tokenize=tokenizer).corpus_score(sides[0], [sides[1]]).score
-
-
 def test_columns_of_scores_and_labels_are_summed_up(tmp_path: Path) -> None:
     scores = pa.array([0.5, None, float("nan"), 1.0], pa.float32())
     found = statistics(pairs(tmp_path, semantic=scores, label=["x", "y", None, "y"], number=[1, 2, 3, 4]))
@@ -149,7 +137,7 @@ def test_rejects_that_lack_a_side_are_counted_and_not_compared(tmp_path: Path) -
 def test_an_empty_file_has_no_statistics(tmp_path: Path) -> None:
     table = pa.table({name: pa.array([], pa.string()) for name in PAIR_COLUMNS})
     found = statistics(open_path(write_stream(tmp_path / "pairs.arrow", table)))
-    assert (found.rows, dict(found.measures), found.self_bleu) == (0, {}, None)
+    assert (found.rows, dict(found.measures)) == (0, {})
 
 
 def test_the_sample_is_drawn_by_its_seed_alone(tmp_path: Path) -> None:
