@@ -47,8 +47,8 @@ class SectionedCommand(TyperCommand):
             if (record := param.get_help_record(ctx)) is not None:
                 panel = [*sections][-1] if param.name == "help" and sections else param.rich_help_panel
                 panel = panel or ("Arguments" if param.param_type_name == "argument" else "Options")
-                text = re.sub(r"(\d+)<=x<=\d{9,}", r"x>=\1", record[1])  # such a bound stands for none
-                sections.setdefault(panel, []).append((record[0], re.sub(r"  \[(default: )?", " [", text)))
+                text = re.sub(r"  \[(default: )?", " [", record[1])
+                sections.setdefault(panel, []).append((record[0], text))
         for heading, rows in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)

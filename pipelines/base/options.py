@@ -23,8 +23,7 @@ class Options(BaseModel):
     """Options of a command or of a part of it.
 
     The string below a field is its help. An `Option` or `Argument` of typer in a field's `Annotated` says
-    more about
-    how it is shown; then `--help` shows its bounds too.
+    more about how it is shown.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
@@ -60,10 +59,6 @@ def _parameter(key: str, field: FieldInfo, panel: str | None) -> inspect.Paramet
     shown = [copy(item) for item in field.metadata if isinstance(item, ParameterInfo)]
     option = shown[0] if shown else OptionInfo(default=..., rich_help_panel=panel)
     option.help = field.description or option.help
-    if shown:
-        for bound in field.metadata:
-            option.min = getattr(bound, "ge", option.min)
-            option.max = getattr(bound, "le", option.max)
     default = inspect.Parameter.empty if field.is_required() else field.default
     if default is False and field.annotation is bool:
         option.param_decls = (f"--{_dashed(key)}",)

@@ -66,7 +66,7 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
     unknown = ", ".join(map(repr, sorted(values.keys() - options)))
     if unknown:
         raise InputError(f"{value}: no option {unknown} in `{name}`; it knows {', '.join(sorted(options))}")
-    context.default_map = {**(context.default_map or {})}
+    context.default_map = {}
     for key, item in values.items():
         option, is_list = options[key], isinstance(item, list)
         is_repeated = getattr(option, "multiple", False)

@@ -28,9 +28,6 @@ class PairColumns:
     pairs: Sequence[Candidate]
     sides: Mapping[str, SideInfo]
 
-    def __len__(self) -> int:
-        return len(self.pairs)
-
     def strings(self, name: str) -> list[str]:
         """A column: `text`, `view_a`, `view_b`, `view_a_name`, `view_b_name` or another attribute of a `Candidate`."""
         return [*map(attrgetter(name), self.pairs)]

@@ -29,15 +29,11 @@ COLUMNS = {
 ENTAILED = frozenset({"entailment", "entails", "entailed"})
 CONTRADICTED = frozenset({"contradiction", "contradicts", "contradictory"})
 OTHER_LABELS = frozenset({"neutral", "not_entailment", "unknown"}) | CONTRADICTED
-NLI_LABELS = ENTAILED | OTHER_LABELS
 TEXT_ROLES = ("premise", "hypothesis", NEGATIVE)
 UNLABELLED = frozenset({"", "-", "-1"})
 MEANINGS = ("entailment", "neutral", "contradiction")
 LETTERS = {meaning[0]: meaning for meaning in MEANINGS}
 """ANLI's labels, which are those of an NLI corpus only beside its columns."""
-NLI_INSTEAD = (
-    "{} says in a label which of its rows are pairs: see --pairs entailment, or leave that column out"
-)
 EXAMPLE = "give e.g. snli_1.0_train.jsonl, multinli_1.0_train.txt or hf:snli"
 
 
@@ -98,8 +94,6 @@ def nli_rows(source: Source, columns: TableColumns) -> Iterator[NliRow]:
     table = open_table(source, header_names([COLUMNS]).union(columns.names))
     chosen = _find(source.name, table, columns)
     for row in table.rows(chosen, [role for role in TEXT_ROLES if role in chosen]):
-        if not columns.is_nli and row.get("label") in NLI_LABELS:
-            raise InputError(NLI_INSTEAD.format(source.name))
         label = _meaning(row.get("label"), columns)
         if label and label.isdecimal():
             raise InputError(
@@ -126,7 +120,9 @@ def _find(source: str, table: Table, columns: TableColumns) -> dict[str, str]:
     """
     usual, names = find_columns(source, COLUMNS, table.names), listed(table.opening or table.names)
     if not columns.is_nli and len(usual) == len(COLUMNS):
-        raise InputError(NLI_INSTEAD.format(source))
+        raise InputError(
+            f"{source} says in a label which of its rows are pairs: see --pairs entailment, or leave that column out"
+        )
     if missing := [name for name in columns.names if not table.has(name)]:
         raise InputError(f"{source} has no column {listed(missing)}, only {names}: check --columns")
     chosen = usual | dict(zip(columns.roles, columns.names, strict=False))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from augment.models.weights import HUB_NAME
-from augment.types import PATH_PARAMS, signature_line
+from augment.types import signature_line
 from pipelines.base.templates import templates
 from pipelines.storage.dataset import Plan
 from pipelines.storage.shards import view_schema
@@ -28,18 +28,9 @@ def public_name(name: str) -> str:
     return prefix + re.split(r"[/\\]", place.rstrip("/\\"))[-1]
 
 
-def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters, with names instead of paths; other texts, such as regular expressions, as they are."""
-    named = {key: public_name(str(params[key])) for key in PATH_PARAMS if params.get(key) is not None}
-    filters = [
-        re.sub("(?<==)[^,]+", lambda match: public_name(match[0]), text) for text in params.get("filter", ())
-    ]
-    return {**_public_value(params), **named, **({"filter": filters} if filters else {})}
-
-
 def public_plan(plan: Plan) -> Plan:
     """A plan, with names instead of paths in its parameters, inputs and signature."""
-    params, signature = public_params(plan.params), plan.signature
+    params, signature = public_value(plan.params), plan.signature
     for key, value in params.items():
         if signature is not None and value != plan.params[key]:
             old, new = (signature_line({key: one}) for one in (plan.params[key], value))
@@ -48,12 +39,12 @@ def public_plan(plan: Plan) -> Plan:
     return plan.model_copy(update={"params": params, "signature": signature, "inputs": inputs})
 
 
-def _public_value(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """A value, and what is in it, with names instead of paths."""
+def public_value(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """A value, and what is in it, with names instead of paths; other texts, such as patterns, as they are."""
     if isinstance(value, Mapping):
-        return {key: _public_value(item) for key, item in value.items()}
+        return {key: public_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [*map(_public_value, value)]
+        return [*map(public_value, value)]
     is_path = isinstance(value, str) and (PATH.fullmatch(value) or ("/" in value and os.path.exists(value)))
     return public_name(value) or value if is_path else value
 

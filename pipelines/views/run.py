@@ -49,17 +49,12 @@ def note_starter(spec: ViewSpec) -> None:
 
 def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
     """The view with the translation models that the run in `folder` began with, unless it names its own."""
-    plan = (
-        read_plan(folder)
-        if spec.params.get("models") == AUTO and spec.params.get("revision") is None
-        else None
-    )
-    languages = ("source", view_attribute(spec.name, "folder_option"))
-    if (
-        plan is None
-        or plan.name != spec.name
-        or any(plan.params.get(key) != spec.params.get(key) for key in languages)
-    ):
+    if spec.params.get("models") != AUTO or spec.params.get("revision") is not None:
+        return spec
+    plan, languages = read_plan(folder), ("source", view_attribute(spec.name, "folder_option"))
+    if plan is None or plan.name != spec.name:
+        return spec
+    if any(plan.params.get(key) != spec.params.get(key) for key in languages):
         return spec
     return replace(spec, params={**spec.params, **{key: plan.params[key] for key in ("models", "revision")}})
 

@@ -42,9 +42,8 @@ def test_every_field_is_an_option_with_its_docstring_and_its_own_come_first(
 ) -> None:
     assert call(APP, ["--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "Rows to show. [default: 5; x>=2]" in text
+    assert "Rows to show. [default: 5]" in text
     assert "--no-json" not in text
-    assert text.count("x>=") == 1
     assert "--hidden-bound" in text, "a field without a docstring is an option too"
     assert [*own_first(Own)] == ["path", "rows", "hidden_bound", "widths", "as_json"]
 
@@ -57,7 +56,7 @@ def test_values_reach_the_function(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--rows", "1"], "Invalid value for '--rows': Input should be greater than or equal to 2"),
+        (["--rows", "1"], "--rows 1: input should be greater than or equal to 2"),
         (["--hidden-bound", "0"], "--hidden-bound 0: input should be greater than or equal to 1"),
         (["--rows", str(MAX_INTEGER + 1)], f"rows {MAX_INTEGER + 1}: should be between"),
     ],

@@ -78,13 +78,13 @@ def hub_dataset(folder: Path) -> None:
 )
 def test_formats_read_alike(folder: Path, source: str, write: Callable[[Path], None]) -> None:
     write(folder / source.removeprefix("hf:"))
-    (found,) = nli_sources([source], folder, TableColumns())
+    (found,) = nli_sources([source], folder)
     assert list(nli_rows(found, TableColumns())) == ROWS
 
 
 def test_a_dataset_of_the_hub_is_loaded_once(folder: Path) -> None:
     hub_dataset(folder / "once")
-    (source,) = nli_sources([f"hf:{folder / 'once'}"], folder, TableColumns())
+    (source,) = nli_sources([f"hf:{folder / 'once'}"], folder)
     (folder / "once" / "train.parquet").unlink()
     assert list(nli_rows(source, TableColumns())) == ROWS
 

@@ -9,7 +9,7 @@ from foreigners import Augment
 
 from augment.view import ViewSpec
 from pipelines.base.files import without_paths
-from pipelines.storage.card import public_name, public_params, public_plan
+from pipelines.storage.card import public_name, public_plan, public_value
 from pipelines.storage.dataset import Plan
 
 SECRET = ("secretshare", "A Client", "somebody")
@@ -88,7 +88,7 @@ def test_patterns_are_as_written_and_paths_in_arguments_are_names(augment: Augme
         "arguments": {"model_path": "/home/somebody/A Client/model", "aug_p": 0.3},
     }
     params |= {"list": ["~/secretshare/a.bin"], "text": "3/4 and/or"}
-    shown = public_params(params)
+    shown = public_value(params)
     assert shown["arguments"] == {"model_path": "model", "aug_p": 0.3}
     assert (shown["list"], shown["text"], shown["keep_pattern"]) == (["a.bin"], "3/4 and/or", pattern)
     signature = ViewSpec("nlpaug", params).signature()

@@ -191,7 +191,6 @@ TABLES: list[tuple[str, str, str, str]] = [
         "sentence1,sentence2",
         "see --pairs entailment",
     ),
-    ("q.csv", "question,text,label\na,b,not_entailment\n", "question,text", "see --pairs entailment"),
     ("t.txt", "a\n", "a,b", "t.txt has no column 'b', only 'a'"),
 ]
 

@@ -72,7 +72,6 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
     assert found.shares == {
         "have a view": (3, 4),
         "view equals the sentence": (1, 3),
-        "pivot equals the sentence": (1, 2),
     }
     assert (found.rows, found.sampled) == (4, 4)
     measures = {name: (each.n, round(each.mean, 6)) for name, each in found.measures.items()}
@@ -81,7 +80,6 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
         "target fraction": (3, 0.3),
         "achieved fraction": (2, 0.375),
         "edits": (3, round(2 / 3, 6)),
-        "length, view / text": (3, round((11 / 9 + 14 / 18 + 1) / 3, 6)),
     }
 
 
@@ -97,8 +95,6 @@ def test_pairs_are_scored_as_by_sacrebleu(tmp_path: Path) -> None:
         assert found.measures[f"chrF, {name}"].mean == pytest.approx(np.mean(scores))
         assert found.measures[f"chrF, {name}"].quantiles["max"] == max(scores)
     assert list(found.shares.values()) == [(1, 4), (1, 4), (0, 4)]
-    ratios = [len(b) / len(a) for a, b in zip(one, two, strict=True)]
-    assert found.measures["length, b / a"].mean == pytest.approx(np.mean(ratios))
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.text("ab 狗", max_size=20)), max_size=8))

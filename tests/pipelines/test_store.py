@@ -333,7 +333,7 @@ def test_what_follows_from_the_rows_is_written_again(
     augment(*BUILD)
     damaged, whole = Path("data") / path, content(Path("data"))
     for damage in (None, *(BROKEN.values() if damaged.suffix == ".json" else [])):
-        flip(damaged, 30) if damage is None else damaged.write_text(damage)
+        flip(damaged, 1) if damage is None else damaged.write_text(damage)
         if "--overwrite" in command:
             is_refused(augment(*command[:-1]), path)
             # it may be somebody else's: --overwrite leaves it alone, and is not advised

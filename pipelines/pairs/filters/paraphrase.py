@@ -50,8 +50,8 @@ class Paraphrase(SideFilter):
         """Drop back-translations that differ too much from their sentence."""
         about, texts, sentences = pairs.about(side), pairs.strings(side), pairs.sentences(side)
         trips = {info for info in set(about) if is_round_trip(info.view)}
-        overlaps = chrf(texts, sentences).tolist() if trips else [100.0] * len(pairs)
-        closeness = [dict[str, float]()] * len(pairs)
+        overlaps = chrf(texts, sentences).tolist() if trips else [100.0] * len(texts)
+        closeness = [dict[str, float]()] * len(texts)
         if self._judge is not None:
             english = {info for info in trips if info.language == "en"}
             views = [[text] if info in english else [] for text, info in zip(texts, about, strict=True)]

@@ -146,7 +146,7 @@ def test_baselines_are_evaluated_by_name_and_named_in_the_title(
         (["tiny", "--data", ""], "--data is empty"),
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
         (["tiny", "--data", "."], "no set of sts is in .; the first is STS12: "),
-        (["tiny", "--seed", "-1"], "Invalid value for '--seed': Input should be greater than or equal to 0"),
+        (["tiny", "--seed", "-1"], "--seed -1: input should be greater than or equal to 0"),
         (
             ["tiny", "--pooling", "best"],
             "'best' is not one of 'mean', 'cls', 'first-last', 'padded-mean', 'max',",
