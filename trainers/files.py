@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from augment.files import MAX_LINE, MAX_TEXT, check_end, read_bounded
 from pipelines.base.console import InputError
-from pipelines.base.files import MAX_LINE, MAX_TEXT, check_end, read_bounded
 from pipelines.base.files import sha256_of as sha256_of
 
 # cells of each row, with the number of the line that it begins in

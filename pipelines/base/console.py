@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from augment.errors import InputError, MissingExtraError, TwinviewsError, first_problem, is_out_of_memory
+from augment.errors import InputError, MissingExtraError, TwinviewsError, is_out_of_memory
 from augment.plugins import Plugins
 from augment.version import __version__
 from pipelines.base import interrupt
@@ -23,7 +23,7 @@ from pipelines.base.files import WRONG_PATH
 from pipelines.base.recipe import ConfigOption
 from pipelines.base.templates import templates
 
-__all__ = ["ConfigOption", "InputError", "MissingExtraError", "Plugins", "TwinviewsError", "first_problem"]
+__all__ = ["ConfigOption", "InputError", "MissingExtraError", "Plugins", "TwinviewsError"]
 
 # Control characters, line separators, overrides of the writing direction and invisible characters, except
 # those that scripts and emoji need (joiners, direction marks, tags).

@@ -24,25 +24,9 @@ import xxhash
 from filelock import FileLock, Timeout
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.files import (
-    MAX_LINE,
-    MAX_TEXT,
-    RECORD,
-    check_end,
-    is_remote,
-    read_bounded,
-    sha256_of,
-)
+from augment.files import RECORD, is_remote, sha256_of
 
-__all__ = [
-    "MAX_LINE",
-    "MAX_TEXT",
-    "RECORD",
-    "check_end",
-    "is_remote",
-    "read_bounded",
-    "sha256_of",
-]
+__all__ = ["RECORD", "is_remote", "sha256_of"]
 logger = logging.getLogger(__name__)
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files: the output's name, a number, and our mark."""

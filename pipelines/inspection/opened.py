@@ -136,17 +136,10 @@ def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> 
     numbers = numbers[np.isfinite(numbers)]
     if not numbers.size:
         return None
-    first, last = np.quantile(numbers, [0.01, 0.99]).tolist()
-    if ends is None and (numbers == np.round(numbers)).all():
-        width = -(-(np.ceil(last) - np.floor(first) + 1) // BINS)
-        edges = np.arange(np.floor(first) - 0.5, np.ceil(last) + 0.5 + width, width)
-        ends = (float(edges[0] + 0.5), float(edges[-1] - 0.5))
-    else:  # equal numbers make one bar in the middle
-        ends = ends or (first, last)
-        edges = np.linspace(*(ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[0] + 0.5)), BINS + 1)
-    counts, _ = np.histogram(np.clip(numbers, edges[0], edges[-1]), edges)
+    first, last = ends or np.quantile(numbers, [0.01, 0.99]).tolist()
+    counts, _ = np.histogram(np.clip(numbers, first, last), np.linspace(first, last, BINS + 1))
     quantiles = dict(zip(QUANTILES, np.quantile(numbers, list(QUANTILES.values())).tolist(), strict=True))
-    return Distribution(numbers.size, float(numbers.mean()), quantiles, ends, tuple(counts.tolist()))
+    return Distribution(numbers.size, float(numbers.mean()), quantiles, (first, last), tuple(counts.tolist()))
 
 
 def _sentences(table: pa.Table, summary: Statistics) -> None:

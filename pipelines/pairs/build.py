@@ -172,6 +172,9 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
         else:
             negative_name = next(iter(negatives), None)
             candidates, plan, made_by = _sentence_pairs(policy, views | negative, negative_name, options)
+        signatures = [filter.signature() for filter in filters]
+        params = {**plan.params, "filter": signatures, "shards": options.shards}
+        plan = plan.model_copy(update={"params": params})
         return save_pairs(PairsJob(candidates, plan, made_by, filters, options))
 
 

@@ -125,38 +125,38 @@ class PairCounts:
     def __init__(self, candidates: Candidates) -> None:
         self._source, self._views = candidates, candidates.sides.keys() - {ORIGINAL}
         self._candidates = 0
-        self._groups = {name: Counter[str]() for name in ("dropped", "kept")}
+        self._dropped, self._kept = Counter[str](), Counter[str]()
 
     def add(self, candidates: Sequence[Candidate]) -> None:
         """Count judged candidates."""
         self._candidates += len(candidates)
-        dropped, kept = self._groups.values()
         for candidate in candidates:
             if candidate.reason is not None:
-                dropped[candidate.reason] += 1
-                continue
-            if candidate.is_itself:
-                kept["the sentence itself"] += 1
-            elif candidate.view_a == candidate.view_b:
-                kept["the two views are identical"] += 1
-            if NEGATIVE in self._source.columns:
-                kept["it has no negative"] += candidate.negative is None
-            for name, text, sentence in (
-                (candidate.view_a_name, candidate.view_a, candidate.text),
-                (candidate.view_b_name, candidate.view_b, candidate.right_sentence),
-            ):
-                if name in self._views:
-                    kept[f"{name} left it unchanged"] += text == sentence
+                self._dropped[candidate.reason] += 1
+            else:
+                self._kept.update(self._oddities(candidate))
+
+    def _oddities(self, candidate: Candidate) -> Iterator[str]:
+        if candidate.is_itself:
+            yield "the sentence itself"
+        elif candidate.view_a == candidate.view_b:
+            yield "the two views are identical"
+        if NEGATIVE in self._source.columns and candidate.negative is None:
+            yield "it has no negative"
+        for name, text, sentence in (
+            (candidate.view_a_name, candidate.view_a, candidate.text),
+            (candidate.view_b_name, candidate.view_b, candidate.right_sentence),
+        ):
+            if name in self._views and text == sentence:
+                yield f"{name} left it unchanged"
 
     def as_dict(self) -> dict[str, Any]:
         """The counts as JSON; raises TwinviewsError if no pair is left."""
         rows, unit = self._candidates if self._source.rows is None else self._source.rows, self._source.unit
-        dropped = self._groups["dropped"]
-        pairs = self._candidates - dropped.total()
+        pairs = self._candidates - self._dropped.total()
         if not pairs:
-            reasons = ", ".join(f"{reason}: {count}" for reason, count in dropped.most_common(3))
+            reasons = ", ".join(f"{reason}: {count}" for reason, count in self._dropped.most_common(3))
             reasons = f" ({reasons})" if reasons else ""
             raise TwinviewsError(f"no pair is left of {rows} {unit}{reasons}: change the filters or the input")
-        # + leaves out zeros
-        groups = {name: dict(sorted((+counter).items())) for name, counter in self._groups.items()}
-        return {unit: rows, "pairs": pairs, **groups}
+        dropped, kept = (dict(sorted(counter.items())) for counter in (self._dropped, self._kept))
+        return {unit: rows, "pairs": pairs, "dropped": dropped, "kept": kept}

@@ -48,24 +48,13 @@ RECIPE_OPTIONS = {
 
 
 class PairsJob(NamedTuple):
-    """What to write and, by the options, where.
-
-    The plan has no filters yet; `made_by` tells the card how each side or source was made.
-    """
+    """What to write and, by the options, where; `made_by` tells the card how each side or source was made."""
 
     candidates: Candidates
-    source_plan: Plan
+    plan: Plan
     made_by: Mapping[str, str]
     filters: Sequence[Filter]
     options: PairsOptions
-
-    @property
-    def plan(self) -> Plan:
-        """Everything that decides the pairs."""
-        plan, filters = self.source_plan, [filter.signature() for filter in self.filters]
-        return plan.model_copy(
-            update={"params": {**plan.params, "filter": filters, "shards": self.options.shards}}
-        )
 
     @property
     def schema(self) -> pa.Schema:
@@ -74,7 +63,7 @@ class PairsJob(NamedTuple):
 
     def recipe(self) -> str:
         """The resolved recipe."""
-        plan = self.source_plan
+        plan = self.plan
         given = self.options.model_dump(include=RECIPE_OPTIONS, exclude_defaults=True)
         resolved = {
             "pairs": plan.name,
@@ -100,7 +89,7 @@ def save_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     no pair.
     """
     options, out, overwrite = job.options, job.options.target, job.options.overwrite
-    if out.resolve() in [Path(item.name).resolve() for item in job.source_plan.inputs]:
+    if out.resolve() in [Path(item.name).resolve() for item in job.plan.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with locked_folder(out) if options.shards else locked_file(out):
         status = claim_dataset(out, job.plan, overwrite=overwrite)

@@ -37,9 +37,7 @@ class Semantic(Bounds):
         sides = [pairs.strings(side) for side in SIDES]
         texts = list(dict.fromkeys(text for pair in zip(*sides, strict=True) for text in pair))
         model = sentence_encoder(self._path, self._device)
-        vectors = model.encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False)
-        rows = {text: row for row, text in enumerate(texts)}
-        left, right = (vectors[[rows[text] for text in side]] for side in sides)
-        return self.verdicts(
-            "semantic similarity", [round(float(score), 4) for score in (left * right).sum(axis=1)]
-        )
+        encoded = model.encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False)
+        vectors = dict(zip(texts, encoded, strict=True))
+        cosines = [float((vectors[a] * vectors[b]).sum()) for a, b in zip(*sides, strict=True)]
+        return self.verdicts("semantic similarity", [round(cosine, 4) for cosine in cosines])
