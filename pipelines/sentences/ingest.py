@@ -20,7 +20,7 @@ from pipelines.base.tables.sources import SAMPLE, TEXT_FORMATS, Source, check_so
 from pipelines.base.tables.table import Row
 from pipelines.options import SENTENCES, IngestOptions
 from pipelines.sentences.documents import language_code
-from pipelines.sentences.rows import Columns, read_rows
+from pipelines.sentences.rows import read_rows
 from pipelines.sentences.selection import Selection
 from pipelines.storage.card import dataset_card
 from pipelines.storage.dataset import (
@@ -144,11 +144,10 @@ def _write(
 
 def _sentences(options: IngestOptions, sources: Sequence[Source], selection: Selection) -> Iterator[Sentence]:
     """The sentences to keep, up to the limit; may raise."""
-    columns, counts = Columns(options.column, options.label_column, options.pair_column), selection.counts
-    language = options.language if options.split else None
+    counts = selection.counts
     for source in sources:
         filled = set[str]()
-        rows = read_rows(source, columns, language)
+        rows = read_rows(source, options)
         while batch := [*islice(rows, BATCH_ROWS)]:
             filled.update(role for row in batch for role, cell in row.items() if cell is not None)
             yield from _kept(batch, selection)
@@ -156,7 +155,7 @@ def _sentences(options: IngestOptions, sources: Sequence[Source], selection: Sel
                 source.check_unchanged()
                 break
         counts.update(+source.skipped)
-        for name, column in (("label", columns.label), ("pair", columns.pair)):
+        for name, column in (("label", options.label_column), ("pair", options.pair_column)):
             is_named = column != name and source.format not in TEXT_FORMATS
             if is_named and filled and name not in filled:
                 raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
