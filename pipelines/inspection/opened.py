@@ -145,13 +145,10 @@ def distribution(values: ArrayLike, ends: tuple[float, float] | None = None) -> 
 def _sentences(table: pa.Table, summary: Statistics) -> None:
     summary.measure("words", pc.list_value_length(pc.utf8_split_whitespace(table["text"])))
     summary.measure("characters", pc.utf8_length(table["text"]))
-    if "pair" in table.schema.names:
-        summary.share("have a pair", table["pair"].is_valid())
 
 
 def _view(table: pa.Table, summary: Statistics) -> None:
-    """All but the first share are of the rows that have a view."""
-    summary.share("have a view", table["view"].is_valid())
+    """Of the rows that have a view."""
     rows = table.filter(table["view"].is_valid())
     summary.share("view equals the sentence", pc.equal(rows["status"], "unchanged"))
     for name in ("target fraction", "achieved fraction"):

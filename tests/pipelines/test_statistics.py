@@ -70,7 +70,6 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
         row["target_fraction"] = 0.3
     found = statistics(view(tmp_path, rows))
     assert found.shares == {
-        "have a view": (3, 4),
         "view equals the sentence": (1, 3),
     }
     assert (found.rows, found.sampled) == (4, 4)
@@ -184,7 +183,6 @@ def test_sentences_have_lengths(tmp_path: Path) -> None:
     found = statistics(opened("sentences", tmp_path / "data.arrow", table))
     assert (found.measures["words"].mean, found.measures["characters"].mean) == (2.5, 9)
     assert found.values == {"label": {"x": 2}}
-    assert found.shares == {"have a pair": (1, 2)}
 
 
 def joined(parts: list[Piece], side: str) -> str:
