@@ -181,6 +181,7 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
         advice = "give a dataset folder or an Arrow stream file, or make it again"
         if path.suffix not in ("", ".arrow"):
             problem = f"is a {path.suffix} file, not an Arrow stream"
-            advice = f"run `augment ingest {path}`, or `augment build-pairs {path} --pairs columns` for pairs"
+            build = f"augment build-pairs {path} --pairs columns --columns LEFT,RIGHT"
+            advice = f"for sentences run `augment ingest {path}`, for pairs run `{build}`"
         raise InputError(f"{path} {problem}: {advice}") from None
     return table
