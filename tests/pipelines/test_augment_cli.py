@@ -314,7 +314,7 @@ def test_a_missing_column_is_named_with_those_that_are_there(augment: Augment, f
         (["ingest", "a.txt", "--limit", "1" + "0" * 20], "--limit"),
         (["ingest", "a.txt", "--shard-size", "1" + "0" * 20], "--shard-size"),
         (["span-mask", "--seed", "1" + "0" * 20], "--seed"),
-        (["backtranslate", "--pivot", ","], "--pivot ',' names nothing"),
+        (["backtranslate", "--pivot", ","], "language ',': not a language code"),
         (
             ["identity", "--device", "cpu"],
             "--device cpu: identity runs no model with these options: leave it out",
