@@ -70,6 +70,14 @@ def word_tokenizer(words: list[str]) -> BertTokenizer:
     return BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
 
 
+def test_a_piece_is_spelt_like_the_one_that_is_written_so_not_like_one_that_sounds_so() -> None:
+    old, new = word_tokenizer(["no", "の", "да"]), word_tokenizer(["no", "da"])
+    alike, _ = spelt_alike(new, old)
+    for piece, same in (("no", "no"), ("da", "да")):
+        row = alike[[new.convert_tokens_to_ids(piece)]].toarray()[0]
+        assert old.convert_ids_to_tokens(np.flatnonzero(row).tolist()) == [same]
+
+
 @pytest.mark.parametrize("related", [True, False])
 def test_words_of_no_translation_are_held_at_words_of_like_spelling(related: bool) -> None:
     """A language of the same words with another ending, and one of others, to which the spelling is no help."""

@@ -9,7 +9,7 @@ up to what the old ones of its text do: they are Z + m, where Z (V, d) minimises
 
 So a piece that few translations have is held at what its spelling says: M (V, W), whose rows add up to 1 or 0,
 are the old pieces that it is spelt like, and F (V, h) are the strings of some characters that it shares with
-other new pieces, rows of length 1, whose vectors G (h, d) are solved for too: what `spielt` means says
+other new pieces, rows of length SHARED, whose vectors G (h, d) are solved for too: what `spielt` means says
 something of `spielte`. Special tokens keep their vectors. No step of training is needed for this.
 """
 
@@ -26,14 +26,14 @@ from torch import nn
 from trainers.encoders.modules import Encoder
 from trainers.encoders.vocabulary import learn_tokenizer, piece_counts
 
-# Tried on 2026-11-28 on every second pair of STS-B dev, before any training, own language / against English,
-# with M by the five nearest words: 10,000 German pairs had 76.5 / 60.7 by M alone, 77.2 / 63.9 with F, 76.4
-# / 62.4 with its strings of 2 to 4 characters, 77.4 / 64.4 after 60 iterations instead of 25; 2,000 had 73.5
-# / 45.4 by M alone, 75.9 / 50.3 with F; 9,634 Russian ones 64.2 / 51.2 without both, 75.3 / 59.6 with, 75.9
-# / 62.2 in Latin letters. A weight of M by how sure it is (same, cut or near) moved nothing. Frequent words
+# Tried on 2026-11-28 on every second pair of STS-B dev, before any training, own language / against English:
+# 10,000 German pairs have 78.5 / 65.0, 77.5 / 64.1 with SHARED 1, 76.1 / 59.5 without F; 2,000 have 75.6 / 51.3
+# and 75.6 / 49.7; 9,634 Russian ones 75.5 / 62.5 and 75.7 / 62.7, without F and M 64.2 / 51.2. Strings of 2 to 4
+# characters, more iterations and a weight of M by how sure it is (same, cut or near) moved little. Frequent words
 # of the language, learnt as pieces though no pair has them, made 2,000 pairs much worse: 69.6 / 38.1.
 RIDGE = 0.3  # of the squared length of the vectors; measured on German: 1 holds them too close to the mean
 SPELT = 0.7  # of what a piece's spelling says; on German between 0.5 and 1 it moves figures by tenths
+SHARED = 2  # the length of F's rows: how much of a piece its strings say, and not the piece alone
 ITERATIONS = 40  # of conjugate gradients
 COLUMNS = 64  # of the vectors that are solved for at once, for little memory
 BEGINNINGS = ("▁", "Ġ")  # of pieces that begin a word; WordPiece marks the others
@@ -71,10 +71,10 @@ def replace_vocabulary(encoder: Encoder, texts: Sequence[str], translations: Seq
     encoder.max_seq_length = max_tokens
 
 
-def spellings(tokenizer: Any) -> list[str]:  # noqa: ANN401 - transformers' tokenizers
-    """Return each piece in small Latin letters without accents, behind a space if it begins a word.
+def spellings(tokenizer: Any, script: Callable[[str], str]) -> list[str]:  # noqa: ANN401 - transformers' tokenizers
+    """Return each piece in small letters of a `script`, behind a space if it begins a word.
 
-    Special tokens are empty. Other scripts are transliterated: музыка is muzyka, and near to music.
+    Special tokens are empty. By `anyascii` музыка is muzyka, and near to music; by `str` it stays as it is.
     """
     pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
     special = {*tokenizer.all_special_tokens}
@@ -85,7 +85,7 @@ def spellings(tokenizer: Any) -> list[str]:  # noqa: ANN401 - transformers' toke
             return ""
         begins = not piece.startswith(WITHIN) if is_wordpiece else piece.startswith(BEGINNINGS)
         text = tokenizer.convert_tokens_to_string([piece]).removeprefix(WITHIN)
-        return " " * begins + anyascii(text).strip().lower()
+        return " " * begins + script(text).strip().lower()
 
     return [spelling(piece) for piece in pieces]
 
@@ -94,27 +94,28 @@ def spelt_alike(new: Any, old: Any) -> tuple[csr_array, csr_array]:  # noqa: ANN
     """Return M (V, W), the old pieces that each new one is spelt like, and F (V, h), the strings in it.
 
     In M a piece has the old one of the same spelling, or else those that the old tokenizer cuts the spelling
-    into
-    and, by half, if it is a word, the old words that share strings with it.
+    into and, by half, if it is a word, the old words that share strings with it.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    spelt, old_spelt = spellings(new), spellings(old)
-    numbers = {spelling: number for number, spelling in enumerate(old_spelt) if spelling}
+    spelt, old_spelt = spellings(new, anyascii), spellings(old, anyascii)
+    # A piece that is written so goes before one of another script that only sounds so: `no` before の.
+    written = spellings(old, str)
+    numbers = {text: number for texts in (old_spelt, written) for number, text in enumerate(texts) if text}
     rows = [row for row, spelling in enumerate(spelt) if spelling in numbers]
     columns = [numbers[spelt[row]] for row in rows]
     same = csr_array((np.ones(len(rows), np.float32), (rows, columns)), (len(spelt), len(old_spelt)))
     is_other = 1 - same.sum(axis=1)
     is_word = np.array([spelling.startswith(" ") for spelling in spelt])
-    is_old_word = [float(spelling.startswith(" ") and len(spelling) > SHORT) for spelling in old_spelt]
+    is_old_word = [float(text.startswith(" ") and len(text) > SHORT) for text in written]
 
     strings = TfidfVectorizer(analyzer="char", ngram_range=LENGTHS, min_df=2, dtype=np.float32)
-    strings.fit([*spelt, *numbers])
+    strings.fit([*spelt, *old_spelt])
     shared = strings.transform(spelt)
-    old_shared = diags_array(is_old_word) @ strings.transform(old_spelt)
-    cosines = _cosines(csr_array(diags_array(is_other * is_word) @ shared), old_shared.T.tocsr())
+    old_words = diags_array(is_old_word) @ strings.transform(old_spelt)
+    cosines = _cosines(csr_array(diags_array(is_other * is_word) @ shared), old_words.T.tocsr())
     cut = diags_array(is_other) @ piece_counts(old, spelt)
-    return _shares(same + _shares(cut) + _shares(cosines.power(SHARPNESS))), csr_array(shared)
+    return _shares(same + _shares(cut) + _shares(cosines.power(SHARPNESS))), csr_array(SHARED * shared)
 
 
 def _cosines(rows: csr_array, columns: csr_array) -> csr_array:
