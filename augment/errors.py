@@ -42,6 +42,12 @@ class MissingExtraError(InputError):
         return "{} needs an extra that is not installed: pip install 'twinviews[{}]'".format(*self.args)
 
 
+def check_several(texts: object) -> None:
+    """Raise InputError for one text where a list of them is due: a string would be taken for its characters."""
+    if isinstance(texts, str):
+        raise InputError(f"{texts[:60]!r} is one text: give a list of them")
+
+
 UNKNOWN = "unknown parameter"
 
 

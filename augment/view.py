@@ -12,7 +12,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from augment.errors import UNKNOWN, InputError, TwinviewsError, first_problem
+from augment.errors import UNKNOWN, InputError, TwinviewsError, check_several, first_problem
 from augment.meaning.best import BestOf
 from augment.plugins import VIEWS, own_first, plugin_model
 from augment.text.edits import apply_edits
@@ -203,8 +203,7 @@ def checked_views(view: View, texts: Sequence[str], seeds: Sequence[int]) -> Seq
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
     """The texts, normalised; raises InputError for one string instead of many, and for what is no text."""
-    if isinstance(texts, str):
-        raise InputError(f"{texts[:60]!r} is one text: give a list of them")
+    check_several(texts)
     for number, text in enumerate(texts := [*texts]):
         if not isinstance(text, str) or LONE_SURROGATE.search(text):
             raise InputError(f"text {number} is {ascii(text)[:60]}: give a string of whole characters")

@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from scipy.special import softmax
 
+from augment.errors import check_several
 from pipelines.base.console import InputError
 from pipelines.base.files import read_json, write_if_changed
 from trainers.encoders.vectors import Matrix, TextEncoder, unit
@@ -36,10 +37,15 @@ class Classifier:
 
     @classmethod
     def fit(cls, encoder: TextEncoder, texts: Sequence[str], labels: Sequence[str]) -> Self:
-        """Fit logistic regression, with the C that is best in five folds, or in as many as every label allows."""
+        """Fit logistic regression, with the C that is best in five folds, or in as many as every label allows.
+
+        Raises InputError for one text instead of many.
+        """
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
+        for values in (texts, labels):
+            check_several(values)
         regression = LogisticRegression(C=STRENGTHS[2], max_iter=1_000)
         folds = min(FOLDS, *Counter(labels).values())
         if folds > 1:
@@ -57,7 +63,11 @@ class Classifier:
         return cls(encoder, tuple(map(str, fitted.classes_)), *arrays)
 
     def probabilities(self, texts: Sequence[str]) -> Matrix:
-        """Return the probability of each label for n texts, (n, labels), in the order of `labels`."""
+        """Return the probability of each label for n texts, (n, labels), in the order of `labels`.
+
+        Raises InputError for one text instead of many.
+        """
+        check_several(texts)
         scores = unit(self.encoder.encode(texts)) @ self.weight.T + self.bias
         return np.asarray(softmax(scores, axis=1), np.float32)
 

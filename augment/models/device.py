@@ -113,22 +113,25 @@ def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 @contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Silence expected warnings, of new heads, default poolings and long texts, and progress bars."""
+def quiet_transformers() -> Iterator[list[str]]:
+    """Silence warnings, most of which are expected, and progress bars; yields what the libraries warned of."""
     from transformers.utils import logging as transformers_logging
 
     loggers = [
         logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")
     ]
-    levels, bars = [logger.level for logger in loggers], transformers_logging.is_progress_bar_enabled()
+    settings = [(logger.handlers, logger.propagate) for logger in loggers]
+    bars = transformers_logging.is_progress_bar_enabled()
+    listener, warned = logging.Handler(logging.WARNING), list[str]()
+    listener.emit = lambda record: warned.append(record.getMessage())  # type: ignore[method-assign]
     for logger in loggers:
-        logger.setLevel(logging.ERROR)
+        logger.handlers, logger.propagate = [listener], False
     transformers_logging.disable_progress_bar()
     try:
         with warnings.catch_warnings(action="ignore"):
-            yield
+            yield warned
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        for logger, setting in zip(loggers, settings, strict=True):
+            logger.handlers, logger.propagate = setting
         if bars:
             transformers_logging.enable_progress_bar()

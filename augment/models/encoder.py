@@ -1,14 +1,20 @@
 """Sentence encoders, loaded as sentence-transformers' models in float32 without running their code or pickles."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augment.errors import InputError
+from augment.errors import InputError, one_line, warn_once
 from augment.models.device import quiet_transformers
-from augment.models.loading import WEIGHT_OPTIONS, check_length, check_weights, loading
+from augment.models.loading import FROM_PYTHON, WEIGHT_OPTIONS, check_length, check_weights, loading
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+NOT_BUILT = re.compile("falling back|[Ii]gnor")
+"""What the libraries say of a setting that they do not heed."""
+EXPECTED = re.compile("LOAD REPORT|No sentence-transformers model found|Default prompt name")
+"""What they say of new heads, a default pooling and a prompt, which are checked or said here."""
 
 
 def load_encoder(path: Path, device: str | None) -> "SentenceTransformer":
@@ -21,8 +27,13 @@ def load_encoder(path: Path, device: str | None) -> "SentenceTransformer":
 
     what = f"encoder {path}"
     safe = {"trust_remote_code": False, "local_files_only": True}
-    with loading(what, path), quiet_transformers():
+    with loading(what, path), quiet_transformers() as warned:
         encoder = SentenceTransformer(str(path), device=device, model_kwargs=WEIGHT_OPTIONS, **safe)
+    for text in (text for text in warned if not EXPECTED.search(text)):
+        if NOT_BUILT.search(text):
+            problem = f"{what} is not built as its files say ({one_line(text, 160)})"
+            raise InputError(f"{problem}: if that is code of its own, {FROM_PYTHON}")
+        warn_once("%s: %s", what, one_line(text, 200))
     check_weights(encoder, what)
     for module in encoder.modules():
         if isinstance(module, Transformer):

@@ -13,6 +13,9 @@ LEAST_TOKENS = 3
 """Of a text: two special tokens and one of its own."""
 WEIGHT_OPTIONS = {"dtype": "float32", "weights_only": True}
 """How weights are read, from a pickle where there is nothing else: as numbers; no code in it is run."""
+OWN_CODE = "trust_remote_code"
+"""The option that libraries name if a model has code of its own."""
+FROM_PYTHON = "judge(SentenceTransformer(..., trust_remote_code=True), table), from Python, runs it"
 PICKLED = "a pytorch_model.bin that is damaged, or more than weights; nothing in it was run"
 
 
@@ -28,6 +31,8 @@ def loading(what: str, folder: Path, advice: str = "get its files again") -> Ite
         reason = describe(error, 160)
         if "ignore_mismatched_sizes" in str(error):  # what transformers says instead of the cause
             reason = "its weights have other sizes than its config.json says"
+        if OWN_CODE in str(error):
+            reason, advice = "it has code of its own, which is not run here", FROM_PYTHON
         # Torch's own message about a refused pickle says how to run it.
         if isinstance(error, UnpicklingError) or (
             is_all_pickled and isinstance(error, EOFError | LookupError)

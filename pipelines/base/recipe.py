@@ -21,12 +21,22 @@ def recipe_text(command: str, options: Mapping[str, Any], **extra: Any) -> str: 
     return json.dumps(recipe, ensure_ascii=False, indent=2) + "\n"
 
 
-def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
+def parse_yaml(text: str, *, is_unique: bool = True) -> Any:  # noqa: ANN401 - whatever YAML can say
     """YAML (or JSON) as plain values.
 
-    ValueError for other text, aliases, lone surrogates and too deep nesting.
+    ValueError for other text, aliases, lone surrogates, too deep nesting, and keys that repeat, if each `is_unique`.
     """
     import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Refuses a key that is there twice, as `min-words` and `min_words`; YAML's own takes the last."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401 - as YAML's own
+            keys = [str(key.value).replace("-", "_") for key, _ in node.value]
+            if is_unique and len({*keys}) < len(keys):
+                repeated = max(keys, key=keys.count)
+                raise yaml.YAMLError(f"{repeated!r} is there twice: leave one out")
+            return super().construct_mapping(node, deep)
 
     try:
         # Aliases of aliases grow without end when they are written out.
@@ -34,7 +44,7 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
             isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)
         ):
             raise yaml.YAMLError("it has an alias, a name after an asterisk: write the value itself")
-        value = yaml.safe_load(text)
+        value = yaml.load(text, Loader)
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(" ".join(str(error).split())) from None
     # a lone surrogate is a ValueError here

@@ -107,6 +107,8 @@ def export_command(options: ExportOptions) -> None:
         raise InputError(
             f"--public, --license and --dry-run are for a dataset on the Hub, not --to {to}: leave them out"
         )
+    if options.public and options.license == "unknown":
+        raise InputError("--public needs the licence of the texts, as --license cc-by-4.0")
     dataset = open_path(options.path)
     rows = dataset.first(options.limit)
     if options.dry_run:

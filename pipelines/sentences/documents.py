@@ -85,7 +85,7 @@ def _rendered(text: str) -> str:
 
     if match := FRONT_MATTER.match(text):
         with suppress(ValueError):
-            if isinstance(parse_yaml(match[1] or "{}"), dict):
+            if isinstance(parse_yaml(match[1] or "{}", is_unique=False), dict):
                 text = text[match.end() :]
     for extension in NAMES["extensions"]:
         text = re.sub(extension["pattern"], extension["replacement"], text)

@@ -31,6 +31,24 @@ def test_aliases_of_aliases_are_refused_before_they_unfold() -> None:
     assert parse_yaml("pattern: 'a*b'\nglob: x*") == {"pattern": "a*b", "glob": "x*"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["limit: 1\nlimit: 2", "min-words: 1\nmin_words: 2", '{"a": {"b": 1, "b": 2}}', "- {a: 1, a: 1}"],
+)
+def test_a_repeated_key_is_refused_and_in_the_head_of_a_page_it_is_none_of_ours(text: str) -> None:
+    with pytest.raises(ValueError, match=r"'(limit|min_words|a|b)' is there twice: leave one out"):
+        parse_yaml(text)
+    assert parse_yaml(text, is_unique=False)
+
+
+def test_a_recipe_with_a_repeated_key_is_one_line(augment: Augment, folder: Path) -> None:
+    Path("a.txt").write_text("One two.\n")
+    Path("r.yaml").write_text("limit: 1\nlimit: 2\n")
+    is_refused(
+        augment("ingest", "a.txt", "--config", "r.yaml"), "r.yaml is not a YAML recipe ('limit' is there twice"
+    )
+
+
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
 def test_endless_files_are_refused(augment: Augment, folder: Path) -> None:
     Path("a.txt").write_text("One two.\n")

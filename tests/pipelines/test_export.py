@@ -127,13 +127,14 @@ def test_pairs_become_a_private_dataset_with_parquet_and_a_card(made: Augment, h
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("first", "other", "hint"), [("--public", "", "give --public"), ("", "--public", "leave")]
+    ("first", "other", "hint"),
+    [("--public --license mit", "", "give --public"), ("", "--public --license mit", "leave")],
 )
 def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
     made: Augment, hub: StandinHub, first: str, other: str, hint: str
 ) -> None:
     def again(*options: str) -> "subprocess.CompletedProcess[str]":
-        return push(hub, "data/pairs.arrow", "--to", "hf:twins", *filter(None, options))
+        return push(hub, "data/pairs.arrow", "--to", "hf:twins", *" ".join(options).split())
 
     seen = "public" if first else "private"
     url = f"{hub.endpoint}/datasets/somebody/twins"
@@ -172,6 +173,7 @@ def test_options_that_do_not_go_together_and_a_dry_run(made: Augment) -> None:
     assert "--to xml is not a format" in made("export", "data/pairs.arrow", "--to", "xml").err
     for options, expected in (
         (["hf:a", "--out", "b"], "--out b names a file"),
+        (["hf:twins", "--public"], "--public needs the licence of the texts, as --license cc-by-4.0"),
         (["csv", "--public"], "--public, --license and --dry-run are for a dataset on the Hub, not --to csv"),
         (["csv", "--dry-run"], "not --to csv: leave them out"),
         (["parquet", "--license", "mit"], "not --to parquet: leave them out"),

@@ -132,6 +132,13 @@ def test_two_labels_have_a_row_each(tiny_bert: Path, sentences: list[str]) -> No
     Path("two/classifier/labels.json").write_text('["dog"]')
     with pytest.raises(InputError, match="2 rows for 1 labels"):
         trainers.Classifier.load("two")
+    for call in (
+        classify,
+        classify.probabilities,
+        lambda text: trainers.Classifier.fit(classify.encoder, text, "x"),
+    ):
+        with pytest.raises(InputError, match="'dog a man' is one text: give a list of them"):
+            call("dog a man")
     with pytest.raises(InputError, match="holds no classifier"):
         trainers.Classifier.load("nowhere")
 
@@ -160,7 +167,8 @@ def test_killed_and_run_again_it_ends_as_without(
             "own.csv has the columns text, topic: name them text or sentence,",
         ),
         (("text", "label"), [("a", "x"), ("b", "x")], "own.csv has 1 label: give texts with two or more"),
-        (("text", "label"), [("a", "x"), ("b", "y")], "no two texts have the same label"),
+        (("text", "label"), [("a", "x"), ("b", "y")], "too few texts share a label: give classes as labels"),
+        (("text", "label"), [("a", "x"), ("b", "x"), ("c", "y")], "too few texts share a label"),
     ],
 )
 def test_a_table_of_another_kind_is_one_line(

@@ -20,6 +20,7 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from small_trainings import Capsys, build, encoder_of, prepared, train, trained
 from torch import nn
 
+from augment.models.encoder import load_encoder
 from augment.models.weights import find_encoder
 from pipelines.base.console import InputError, TwinviewsError
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
@@ -120,6 +121,66 @@ def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: 
             rf"has a {kind} \(module 2\) that cannot be trained here with this pooling: start from its transf"
         )
         refused(message, saved(tmp_path / kind, tiny_bert, module))
+
+
+@pytest.mark.parametrize(
+    ("config", "cause"),
+    [
+        (
+            {"activation_function": "transformers.activations.GELUActivation"},
+            "'transformers.*' is not trusted",
+        ),
+        ({"activation_function": "mine.Relu"}, "'mine.Relu' is not trusted"),
+        ({"gate": True}, r"Ignoring unrecognized Dense config key\(s\) \['gate'\]"),
+    ],
+)
+def test_a_module_that_is_not_built_as_its_file_says_is_refused(
+    tiny_bert: Path, tmp_path: Path, config: dict[str, object], cause: str
+) -> None:
+    folder = saved(tmp_path / "other", tiny_bert, modules.Dense(16, 6))
+    file = folder / "2_Dense" / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **config}))
+    refused(rf"other is not built as its files say \(.*{cause}", folder)
+
+
+def test_what_a_library_warns_of_is_said_in_one_line(
+    tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = saved(tmp_path / "newer", tiny_bert)
+    file = folder / "config_sentence_transformers.json"
+    versions = {"sentence_transformers": "99.0.0"}
+    file.write_text(json.dumps({**json.loads(file.read_text()), "__version__": versions}))
+    load_encoder(folder, "cpu")
+    (line,) = caplog.messages
+    assert line.startswith(
+        f"encoder {folder}: This model was created with Sentence Transformers version 99.0.0"
+    )
+    assert "\n" not in line
+
+
+def test_code_of_its_own_is_not_run_and_the_way_is_said(tiny_bert: Path, tmp_path: Path) -> None:
+    own = saved(tmp_path / "own", tiny_bert, modules.Dense(16, 6))
+    entries = json.loads((own / "modules.json").read_text())
+    entries[-1]["type"] = "my_module.Mine"
+    (own / "modules.json").write_text(json.dumps(entries))
+    (own / "my_module.py").write_text("raise SystemExit\n")
+    mapped = saved(tmp_path / "mapped", tiny_bert)
+    config = json.loads((mapped / "config.json").read_text())
+    config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config", "AutoModel": "mine.Model"}}
+    (mapped / "config.json").write_text(json.dumps(config))
+    for folder in (own, mapped):
+        refused(
+            r"has code of its own, .*: judge\(SentenceTransformer\(..., trust_remote_code=True\), table\)",
+            folder,
+        )
+
+
+def test_the_inner_folder_of_an_encoder_is_sent_to_it(tiny_bert: Path, tmp_path: Path) -> None:
+    inner = older(tmp_path / "whole", tiny_bert) / "0_Transformer"
+    with pytest.raises(InputError, match=r"is a part of the encoder .*/whole: give that, or"):
+        locate(str(inner))
+    shutil.copytree(inner, tmp_path / "alone")
+    assert locate(str(tmp_path / "alone")).pooling() == "cls"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def drawn(labelled: Labelled, shots: int, seed: int) -> Labelled:
 
 
 def pairs_of(labelled: Labelled, seed: int) -> "Dataset":
-    """Return pairs of texts with one label, with that label; raises InputError if no label has two texts.
+    """Return pairs of texts with one label, with that label; raises InputError if there are not two.
 
     Every label has equally many, or all that it can have. Its texts, in an order that the seed draws, form a
     ring: pairs are those next to each other, then those two apart, and so on, so its texts occur about equally
@@ -68,8 +68,8 @@ def pairs_of(labelled: Labelled, seed: int) -> "Dataset":
     from datasets import Dataset
 
     rings = {label: texts for label, texts in _by_label(labelled, seed).items() if len(texts) > 1}
-    if not rings:
-        raise InputError("no two texts have the same label: give classes as labels, some texts of each")
+    if sum(map(len, rings.values())) < 3:
+        raise InputError("too few texts share a label: give classes as labels, some texts of each")
     most = math.ceil(PER_SENTENCE * sum(map(len, rings.values())) / len(rings))
     pairs = [(*pair, label) for label, texts in rings.items() for pair in islice(_ring_pairs(texts), most)]
     first, second, labels = ([*column] for column in zip(*pairs, strict=True))

@@ -89,6 +89,14 @@ def locate(name: str | None) -> Source:
     # A mistyped run is not looked up on the Hub.
     if name and not folder.is_dir() and (folder.exists() or name.startswith((".", "/", "~", "runs/"))):
         raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
+    outer = folder.resolve().parent
+    if (
+        name
+        and folder.is_dir()
+        and folder.resolve().name in (path for _, path in Source(name, outer, "").modules())
+    ):
+        advice = "give that, or for the transformer alone a copy of it elsewhere"
+        raise InputError(f"{name} is a part of the encoder {outer}: {advice}")
     for place in (folder, *folder.glob("*[0-9]_*")) if name else ():
         if (place / "adapter_config.json").is_file():
             advice = "merge it into its encoder with peft, and save that"

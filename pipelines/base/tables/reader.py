@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias, TypeVar
 
-from augment.errors import InputError, warn_once
+from augment.errors import InputError, check_several, warn_once
 from pipelines.base.tables.arrow import arrow_table, dataset_table, open_columns
 from pipelines.base.tables.delimited import open_delimited
 from pipelines.base.tables.json_lines import open_json
@@ -108,6 +108,11 @@ def _memory_table(table: Any) -> Table:  # noqa: ANN401 - a mapping, data frame 
     if hasattr(table, "with_format"):
         return dataset_table(IN_MEMORY, table)
     try:
+        if isinstance(table, dict):
+            for values in table.values():
+                check_several(values)
+            # Otherwise pandas' mark of a missing value is a number among texts.
+            table = {name: pa.array(values, from_pandas=True) for name, values in table.items()}
         columns = pa.table(table)
         columns.validate(full=True)
     except (pa.ArrowException, TypeError, ValueError) as error:

@@ -97,6 +97,9 @@ def test_classifiers_can_learn_from_few_texts() -> None:
 ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: trainers.judge(lengths, {"text": ["a"], "label": [1, 2]}), "length 1 but got length 2"),
     (lambda: trainers.judge(lengths, {"text": [1, 2], "label": [1, 2]}), "column 'text' is int64, not string"),
+    (lambda: trainers.judge(lengths, {"text": "a cat", "label": ["x"]}), "'a cat' is one text: give a list"),
+    (lambda: trainers.judge(lengths, {"text": ["a"], "label": "x"}), "'x' is one text: give a list"),
+    (lambda: trainers.judge(lengths, {"text": [np.nan, "a", "b"], "label": ["x", "x", "y"]}), r"label \(1\)"),
     (lambda: trainers.judge(lengths, {"words": ["a"]}), "has the columns words: expected text and label"),
     (lambda: trainers.judge(lengths, "none.csv"), "none.csv"),
     (lambda: trainers.judge("no/such", TABLES["label"]), "no/such"),
