@@ -39,3 +39,4 @@ def test_a_kill_and_a_server_that_dies_lose_no_row_and_ask_for_none_that_is_ther
     written = [path.read_bytes() for path in Path("data/views/rewrite").rglob("*") if path.is_file()]
     assert not any(b"secret" in content for content in written)
     assert any(b"rev:standin:1b" in content for content in written)
+    assert "another run may give other ones" in Path("data/views/rewrite/card.md").read_text()
