@@ -181,6 +181,8 @@ class InspectOptions(Options):
     """Draw the rows and the sample at random."""
     sample: Sample = SAMPLE_ROWS
     """Rows to sample for the statistics; 0 for all."""
+    judge_encoder: str | None = None
+    """Encoder by which a view is worth keeping: a folder or Hub name, or starter."""
     as_json: Json = False
     """Results as JSON."""
     config: ConfigOption = None
@@ -199,6 +201,8 @@ class ReportOptions(OutputOptions):
     """Seed of the sample of the statistics."""
     sample: Sample = SAMPLE_ROWS
     """Rows to sample for the statistics; 0 for all."""
+    judge_encoder: str | None = None
+    """Encoder by which a view is worth keeping: a folder or Hub name, or starter."""
 
 
 class ExportOptions(OutputOptions):

@@ -106,7 +106,7 @@ def inspect(options: InspectOptions) -> None:
     path, seed, dataset = options.path, options.seed, open_path(options.path)
     facts, counts, kind = facts_of(dataset), dataset.counts, dataset.plan.kind
     rows = sample_rows(dataset, options.rows, seed).to_pylist()
-    summary = statistics(dataset, options.sample, seed or 0)
+    summary = statistics(dataset, options.sample, seed or 0, options.judge_encoder)
     if options.as_json:
         parts = {"counts": counts, "statistics": asdict(summary), "sample": rows}
         show_json({"kind": kind, "path": str(path), **facts, **parts})

@@ -1,7 +1,7 @@
 """A dataset opened for inspection: its origin, a sample of its rows, and statistics over it."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from augment.models.weights import find_encoder
+from augment.text.words import shared_words
 from pipelines.base.files import sha256_of
 from pipelines.options import SAMPLE_ROWS
 from pipelines.similarity import chrf
@@ -21,6 +23,8 @@ from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, pair_files
 MAX_VALUES = 20
 BINS = 20
 QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
+FLOOR, NEAR_COPY = 0.8, 95.0
+"""The least cosine of a view that is worth keeping, and its most chrF."""
 COMPARED: Mapping[Kind, Mapping[str, tuple[str, str]]] = {
     "sentences": {},
     "view": {"view ~ text": ("view", "text")},
@@ -109,15 +113,29 @@ class Statistics:
             self.measures[name] = measure
 
 
-def statistics(dataset: Dataset, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
-    """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read."""
+def statistics(
+    dataset: Dataset, sample: int = SAMPLE_ROWS, seed: int = 0, judge_encoder: str | None = None
+) -> Statistics:
+    """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read.
+
+    With an encoder to judge by, a view is worth keeping if it has at least the cosine FLOOR with its sentence,
+    and at most the chrF NEAR_COPY.
+    """
     table, kind = sample_rows(dataset, sample or dataset.rows, seed), dataset.plan.kind
     summary = Statistics(dataset.rows, table.num_rows, seed)
     {"sentences": _sentences, "view": _view, "pairs": _pairs}[kind](table, summary)
     for name, columns in COMPARED[kind].items():
         if columns[0] in table.schema.names:
             hypotheses, references = _complete_rows(table, *columns)
-            summary.measure(f"chrF, {name}", chrf(hypotheses, references), (0, 100))
+            likeness = chrf(hypotheses, references)
+            summary.measure(f"chrF, {name}", likeness, (0, 100))
+            shared = np.array([*map(shared_words, hypotheses, references)])
+            summary.measure(f"words changed, {name}", 1 - shared, (0, 1))
+            if judge_encoder is not None:
+                cosines = _cosines(judge_encoder, hypotheses, references)
+                summary.measure(f"cosine, {name}", cosines, (0, 1))
+                is_worth = (cosines >= FLOOR) & (likeness <= NEAR_COPY)
+                summary.shares[f"worth keeping, {name}"] = int(is_worth.sum()), len(table)
     for name in table.schema.names if kind != "view" else ():
         column = table[name].drop_null()
         if pa.types.is_floating(column.type):
@@ -150,7 +168,7 @@ def _sentences(table: pa.Table, summary: Statistics) -> None:
 def _view(table: pa.Table, summary: Statistics) -> None:
     """Of the rows that have a view."""
     rows = table.filter(table["view"].is_valid())
-    summary.share("view equals the sentence", pc.equal(rows["status"], "unchanged"))
+    summary.share("changed", pc.equal(table["status"], "ok"))
     for name in ("target fraction", "achieved fraction"):
         summary.measure(name, rows[name.replace(" ", "_")], (0, 1))
     edits = pc.list_value_length(rows["edits"]).fill_null(0)
@@ -164,6 +182,15 @@ def _pairs(table: pa.Table, summary: Statistics) -> None:
         summary.share(f"{side} equals the sentence", pc.equal(table[side], table["text"]))
     if NEGATIVE in table.schema.names:
         summary.share("have a negative", table[NEGATIVE].is_valid())
+
+
+def _cosines(encoder: str, hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+    """The cosines of an encoder's vectors, (n,)."""
+    from augment.meaning.judge import Judge
+
+    judge = Judge(find_encoder(encoder, None, "--judge-encoder"), "transformers", "fp32", "cpu")
+    scores = judge.scores(references, [[text] for text in hypotheses])
+    return np.array([score for row in scores for score in row.values()], dtype=np.float64)
 
 
 def _complete_rows(table: pa.Table, *columns: str) -> list[list[str]]:

@@ -42,7 +42,7 @@ def write_report(out: Path, dataset: Dataset, options: ReportOptions) -> bool:
 
 def report_html(dataset: Dataset, options: ReportOptions) -> str:
     """The page: `rows` spread evenly, of a view some with each reason, and statistics of `sample` rows (0: of all)."""
-    rows, summary = options.rows, statistics(dataset, options.sample, options.seed)
+    rows, summary = options.rows, statistics(dataset, options.sample, options.seed, options.judge_encoder)
     path, plan, counts = dataset.path, dataset.plan, dataset.counts
     numbers = [(name, number) for name, number in flat(counts) if isinstance(number, int)]
     greatest = max((number for _, number in numbers), default=0)

@@ -182,9 +182,9 @@ def test_a_report_says_what_the_statistics_say(unreported: Augment) -> None:
     unreported("report", "data/views/span-mask", "--rows", 6)
     page = Parsed(Path("data/views/span-mask.report.html").read_text(encoding="utf-8"))
     assert len([svg for svg in page.all("svg") if svg.get("class") == "histogram"]) == len(found.measures)
-    unchanged, rows = found.shares["view equals the sentence"]
+    changed, rows = found.shares["changed"]
     inputs = json.loads(unreported("inspect", "data/views/span-mask", "--json").out)["inputs"]
-    share = f"{100 * unchanged / rows:.1f} %"
+    share = f"{100 * changed / rows:.1f} %"
     for shown in ("view:span-mask|", share, "Rows with the reason too-short", "[MASK]", inputs[0]["sha256"]):
         assert shown in page.text
 

@@ -69,9 +69,7 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
     for row in rows[:3]:
         row["target_fraction"] = 0.3
     found = statistics(view(tmp_path, rows))
-    assert found.shares == {
-        "view equals the sentence": (1, 3),
-    }
+    assert found.shares == {"changed": (2, 4)}
     assert (found.rows, found.sampled) == (4, 4)
     measures = {name: (each.n, round(each.mean, 6)) for name, each in found.measures.items()}
     assert measures.pop("chrF, view ~ text")[0] == 3
@@ -79,7 +77,21 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
         "target fraction": (3, 0.3),
         "achieved fraction": (2, 0.375),
         "edits": (3, round(2 / 3, 6)),
+        "words changed, view ~ text": (3, round((1 / 3 + 1 / 3) / 3, 6)),
     }
+
+
+def test_views_are_judged_by_an_encoder(tmp_path: Path) -> None:
+    sentence = "The committee will begin its work on the new budget in the middle of next week."
+    texts = [sentence, sentence.replace(".", "!"), sentence.replace("begin", "start")]
+    texts += ["The committee is going to start working on the new budget in the middle of the coming week."]
+    texts += ["A cat sleeps on a warm stone."]
+    rows = [{"text": sentence, "view": text, "edits": []} for text in texts]
+    found = statistics(view(tmp_path, rows), judge_encoder="starter")
+    cosines = found.measures["cosine, view ~ text"]
+    assert (cosines.n, cosines.quantiles["max"]) == (5, 1)
+    assert cosines.quantiles["min"] < 0.5
+    assert found.shares["worth keeping, view ~ text"] == (2, 5)
 
 
 def test_pairs_are_scored_as_by_sacrebleu(tmp_path: Path) -> None:
