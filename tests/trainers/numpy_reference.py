@@ -122,9 +122,7 @@ def geometry(vectors: Array, close: list[tuple[int, int]], apart: list[tuple[int
         "uniformity": float(np.log(np.exp(-2 * squares).mean())),
         "alignment": float(np.mean([((rows[i] - rows[j]) ** 2).sum() for i, j in close])),
         "random-cosine": float(random.mean()),
-        "random-sd": float(random.std()),
         "positive-cosine": float(near.mean()),
-        "positive-sd": float(near.std()),
     }
 
 

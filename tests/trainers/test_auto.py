@@ -56,31 +56,6 @@ def test_encoders_and_tables_end_in_one_verdict(
     assert all(rows.count(f"\n{name} ") == 2 for name in expected), "all of them, by each table"
 
 
-@pytest.mark.exhaustive
-def test_what_is_recommended_is_looked_at_on_general_text(
-    desk: list[str], sentences: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(auto, "is_english", lambda texts: False)
-    labelled = [(f"{word} {text}", word) for text in sentences for word in ("dog", "red", "quickly")]
-    write_table(Path("many.csv"), ("text", "label"), labelled)
-    options = [
-        *desk[:2],
-        "--judge",
-        "many.csv",
-        "--encoder",
-        "tiny",
-        "--batch-size",
-        8,
-        "--epochs",
-        30,
-    ]
-    assert train("auto", *options) == 0
-    stored = json.loads(Path("runs/auto/auto.json").read_text())
-    assert stored["outcome"] == "take", stored["verdict"]
-    name = stored["best"]
-    assert Path(name, "evaluation", "sample.json").is_file()
-
-
 def test_english_is_told_by_its_frequent_words() -> None:
     assert is_english(["How do I reset my card?", "Card declined", "The app is slow"])
     assert not is_english(["Wie setze ich die Karte zurück?", "La carte est refusée", "Il conto non funziona"])

@@ -18,10 +18,10 @@ from trainers.data.examples import from_text
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.scores.pages.training import TITLES, charts
-from trainers.scores.pages.vectors_moved import change_of, moved
+from trainers.scores.pages.vectors_moved import change_of
 from trainers.settings import objective_names
 
-HOSTILE = "</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }}"
+HOSTILE = "<img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }} text.txt"
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
@@ -30,12 +30,11 @@ report = partial(train, "report")
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sentences: list[str]) -> Path:
-    """Two runs on sentences of which one is hostile, and graded pairs of them."""
+    """Two runs on a file with a hostile name, and graded pairs of its sentences."""
     folder = tmp_path_factory.mktemp("pages")
-    text, graded = folder / "text.txt", folder / "graded.tsv"
-    text.write_text("\n".join([*sentences, HOSTILE]) + "\n", encoding="utf-8")
-    # few enough for all to be on the page
-    pairs = zip([HOSTILE, *sentences[:6]], sentences[7:14], strict=True)
+    text, graded = folder / HOSTILE, folder / "graded.tsv"
+    text.write_text("\n".join([*sentences, "one more"]) + "\n", encoding="utf-8")
+    pairs = zip(sentences[:7], sentences[7:14], strict=True)
     graded.write_text(
         "".join(f"{one}\t{two}\t{row % 5 / 4}\n" for row, (one, two) in enumerate(pairs)), "utf-8"
     )
@@ -61,7 +60,7 @@ def page(trained: Path) -> str:
     return (trained / "run-1" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_page_is_one_file_and_corpus_text_is_escaped(page: str) -> None:
+def test_a_page_is_one_file_and_what_is_not_ours_is_escaped(page: str) -> None:
     tags: list[str] = []
     named: set[str] = set()
     parser = HTMLParser()
@@ -71,7 +70,7 @@ def test_a_page_is_one_file_and_corpus_text_is_escaped(page: str) -> None:
     assert {"src", "href", "style", "onerror"}.isdisjoint(named)
     assert not re.search(r"url\(|@import|https?:|[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", page)
     assert page.count("<svg") == page.count("aria-label") > 0
-    assert escape(r"</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }}") in page
+    assert escape(r"<img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }} text.txt") in page
 
 
 def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, page: str) -> None:
@@ -81,7 +80,7 @@ def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, pag
     both = trained / "new" / "both.html"
     assert report(trained / "run-1", trained / "run-2", "--sample", 0, "--out", both) == 0
     assert both.read_text(encoding="utf-8").count("<polyline") == 2 * len(keys)
-    assert "Neighbours" not in both.read_text(encoding="utf-8")
+    assert "Cosines before and after" not in both.read_text(encoding="utf-8")
 
 
 def test_a_page_opens_with_what_was_trained_and_a_verdict(page: str, tiny_bert: Path) -> None:
@@ -113,7 +112,7 @@ def test_a_page_written_elsewhere_finds_the_pairs_of_the_training(
     shutil.copytree(trained, tmp_path / "work")
     shutil.copytree(locate(None).folder, tmp_path / "work" / "start")
     monkeypatch.chdir(tmp_path / "work")
-    given = ["--text", "text.txt", "--encoder", "start", "--max-tokens", 16, "--batch-size", 8, "--limit", 16]
+    given = ["--text", HOSTILE, "--encoder", "start", "--max-tokens", 16, "--batch-size", 8, "--limit", 16]
     assert train("mirror", *given, "--dev", "graded.tsv", "--evaluations", 1, "--out", "runs/dev") == 0
     assert train("mirror", *given, "--out", "runs/text") == 0
     monkeypatch.chdir(tmp_path)
@@ -179,19 +178,6 @@ def test_encoder_that_was_not_moved_is_the_same_before_and_after(
         assert before == pytest.approx(after, abs=1e-6)
 
 
-def test_sentences_whose_neighbours_left_come_first() -> None:
-    angles = np.radians([0, 1, 2, 3, 4, 5, 90, 91, 92, 93, 94, 95])
-    before = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    after = before.copy()
-    after[0] = -before[0]
-    found = moved([f"text {row}" for row in range(12)], [before, after])
-    assert found[0]["text"] == "text 0"
-    assert {text for text, _ in found[0]["before"]} == {f"text {row}" for row in range(1, 6)}
-    assert {text for text, _ in found[0]["after"]} == {f"text {row}" for row in range(7, 12)}
-    assert found[0]["rank"] == np.mean([7, 8, 9, 10, 11])
-    assert found[0]["before"][0] == ("text 1", pytest.approx(np.cos(np.radians(1)), abs=1e-6))
-
-
 def test_values_that_are_not_finite_are_left_out_of_a_chart() -> None:
     log = [{"step": 1, "loss": float("nan")}, {"step": 2, "loss": 3.0}, {"step": 4, "loss": 1.0}]
     (chart,) = charts([{"log": log, "last": log[-1]}])
@@ -212,7 +198,6 @@ def test_colours_have_the_contrast_of_wcag_aa(page: str) -> None:
     assert len(schemes) == 2
     for colours in schemes:
         texts = [("ink", "paper"), ("quiet", "paper"), ("ink", "ours")]
-        texts += [("gone", "gone-ground"), ("come", "come-ground")]
         assert min(contrast(colours[one], colours[two]) for one, two in texts) >= 4.5
         assert min(contrast(colours[f"c{line}"], colours["paper"]) for line in range(6)) >= 3
 

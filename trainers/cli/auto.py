@@ -3,11 +3,10 @@
 import inspect
 import json
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -24,9 +23,6 @@ from trainers.data.reading import own_columns, read_examples
 from trainers.encoders.location import Source, locate
 from trainers.scores.task import Suite
 from trainers.settings import DataOptions, Pooling, Request, RunOptions, Training, data_keys, load_objective
-
-if TYPE_CHECKING:  # it imports the judge, which takes seconds
-    from trainers.scores.contenders import Contender
 
 READS = ("text", "views")
 # texts that are looked at, and the share of unread words of what may be another language
@@ -94,7 +90,7 @@ class Start(NamedTuple):
 
     source: Source
     pooling: Pooling
-    trainings: Mapping[str, Request]
+    trainings: dict[str, Request]
 
 
 def auto(**values: Any) -> None:  # noqa: ANN401 - the flags
@@ -130,7 +126,7 @@ def auto(**values: Any) -> None:  # noqa: ANN401 - the flags
         _without_judge(starts[0], options)
         return
     if "text" in data:
-        starts = _with_contradictions(starts, examples, options)
+        _add_contradictions(starts, examples, options)
     _judge(starts, suites, options)
 
 
@@ -195,27 +191,22 @@ def _without_judge(start: Start, options: AutoOptions) -> None:
     note("--judge FILE measures it on your own data (`train evaluate --help`), --train-anyway trains without")
 
 
-def _with_contradictions(starts: Sequence[Start], examples: Examples, options: AutoOptions) -> list[Start]:
+def _add_contradictions(starts: Sequence[Start], examples: Examples, options: AutoOptions) -> None:
     """Add a training on contradictions of English sentences to encoders made for sentences; write its pairs.
 
     Others have not learnt yet what it would learn to tell apart.
     """
     made = [start for start in starts if start.source.modules()]
-    if not made or not is_english(examples.texts):
-        return [*starts]
-    pairs = contradictions(examples.texts)
+    pairs = contradictions(examples.texts) if made and is_english(examples.texts) else None
     if pairs is None:
-        return [*starts]
+        return
     path = options.folder / "contradiction.arrow"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_pairs(pairs, path)
-    further = []
-    for start in starts:
+    for start in made:
         values = {"views": [str(path)], "pooling": start.pooling}
         request = _request("contrastive", "contradiction", start.source, values, options)
-        added = {"contrastive-contradiction": request} if start in made else {}
-        further.append(start._replace(trainings={**start.trainings, **added}))
-    return further
+        start.trainings["contrastive-contradiction"] = request
 
 
 def starting_encoder(name: str | None) -> Source:
@@ -233,23 +224,8 @@ def _train(request: Request) -> None:
     """Run a training, and say which."""
     from trainers.training.run import run_training
 
-    note(_command_line(request))
+    note(f"train {request.objective} --preset {request.preset}")
     run_training(request)
-
-
-def _command_line(request: Request) -> str:
-    """Return the command that asks for a training."""
-    words = ["train", request.objective, "--preset", str(request.preset)]
-    data = request.data.model_dump(exclude_none=True)
-    given = {**data, "encoder": request.encoder, **request.chosen, "seed": request.seed, "out": request.out}
-    for key, value in given.items():
-        name = key.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{name}" if value else f"--no-{name}")
-        elif value is not None:
-            values = value if isinstance(value, list | tuple) else [value]
-            words += [word for part in values for word in (f"--{name}", str(part))]
-    return shlex.join(words)
 
 
 def _judge(starts: Sequence[Start], suites: Sequence[Suite], options: AutoOptions) -> None:
@@ -257,32 +233,24 @@ def _judge(starts: Sequence[Start], suites: Sequence[Suite], options: AutoOption
 
     Show how they compare, and write it beside them.
     """
-    from trainers.scores.contenders import Contender, trained, untouched
+    from trainers.scores.contenders import trained, untouched
     from trainers.scores.pages.verdict_table import records, verdict_table
     from trainers.scores.result_files import show as show_tables
     from trainers.scores.verdicts import AUTO, Judged, verdict_on
 
     settings = {"shots": options.shots, "columns": options.columns}
-    encoders, files = dict[str, Contender](), dict[str, list[Path]]()
-
-    def score(name: str, encoder: Contender) -> None:
-        encoders[name] = encoder
-        files[name] = encoder.score(suites, settings)
-
+    files = dict[str, list[Path]]()
     for start in starts:
         name = start.source.name
-        score(name, untouched(start.source, start.pooling))
+        files[name] = untouched(start.source, start.pooling).score(suites, settings)
         prefix = f"{Path(name).name}-" if start is not starts[0] else ""
         for training, request in start.trainings.items():
             folder = options.folder / f"{prefix}{training}"
             _train(request.model_copy(update={"out": folder}))
-            score(str(folder), trained(folder))
+            files[str(folder)] = trained(folder).score(suites, settings)
     verdict = verdict_on(files)
     judged = Judged(verdict, files, f"{verdict.start}, untouched")
     values = {
-        "judge": [suite.tasks[0].source for suite in suites],
-        "shots": options.shots,
-        "encoder": verdict.start,
         "candidates": records(judged),
         "best": verdict.best,
         "outcome": verdict.outcome,
@@ -294,23 +262,6 @@ def _judge(starts: Sequence[Start], suites: Sequence[Suite], options: AutoOption
     write_page(options.folder / AUTO, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     show_tables([verdict_table(judged)])
     show(str(verdict))
-    if verdict.best != verdict.start:
-        _warn_of_general_text({name: encoders[name] for name in (verdict.start, verdict.best)})
-
-
-def _warn_of_general_text(encoders: "Mapping[str, Contender]") -> None:
-    """Note it if what is recommended is clearly worse on the bundled pairs of general English than the first."""
-    from trainers.scores.scoring import find_suites
-    from trainers.scores.suites import SMOKE_TEST
-    from trainers.scores.verdicts import verdict_on
-
-    suites = find_suites([SMOKE_TEST], None)
-    (best,) = verdict_on({name: encoder.score(suites) for name, encoder in encoders.items()}).candidates
-    for loss in best.losses:
-        size = f"{-loss.difference:.2f} ({-loss.high:.2f} to {-loss.low:.2f})"
-        note(
-            f"warning: on general English {best.name} is worse by {size} in {loss.title} (the bundled smoke test)"
-        )
 
 
 def _training_options() -> list[inspect.Parameter]:

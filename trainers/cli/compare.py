@@ -1,8 +1,5 @@
 """`train compare`: runs beside each other and beside the papers' rows, with intervals and tests."""
 
-import os
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,17 +7,15 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
-from pipelines.base.console import ConfigOption, InputError, note, show_json
-from pipelines.base.files import write_page
+from pipelines.base.console import ConfigOption, InputError, show_json
 from pipelines.base.options import Options, with_options
 from trainers.cli.evaluate import SHOWN
-from trainers.scores.contenders import starts_of
 from trainers.scores.pages.assessment import assess
 from trainers.scores.pages.comparison import PAPERS, compare_suite, load_paper, published_tables
 from trainers.scores.pages.verdict_table import verdict_table
-from trainers.scores.result_files import Table, load, markdown, show
+from trainers.scores.result_files import Table, show
 from trainers.scores.runs import Run, named, read_runs
-from trainers.scores.verdicts import Judged, is_judged, judge_runs
+from trainers.scores.verdicts import judge_runs
 
 NO_ITEMS = "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
 
@@ -46,8 +41,6 @@ class CompareOptions(Options):
     """Decides the samples of intervals and tests."""
     as_json: Annotated[bool, Field(alias="json")] = False
     """Print the tables as JSON."""
-    out: Path | None = None
-    """Write the tables to this file as Markdown."""
     config: ConfigOption = None
 
 
@@ -61,51 +54,28 @@ def compare(options: CompareOptions) -> None:
 
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
-    papers, page, paths = _papers(options.beside), _page(options.out), options.runs or []
-    runs = [run for path in paths for run in read_runs(path)]
-    suites = _suites(options.suite or (), runs, papers)
-    printed = {name: published_tables(papers, name, everything=options.all_tables) for name in suites}
-    tables, has_statistics = list[Table](), False
-    for name in suites:
-        judged = _judged(name, runs, options.seed)
-        encoders, rest = _beside_start(name, judged, runs) if judged else ([], runs)
-        tables += [verdict_table(judged)] if judged else []
-        tables += compare_suite(name, named(rest), printed[name])
-        assessed = [*encoders, *named(rest)]
-        statistics = assess(name, assessed, options.seed, intervals=options.intervals, test=options.test)
-        has_statistics |= bool(statistics)
+    papers = _papers(options.beside)
+    runs = [run for path in options.runs or [] for run in read_runs(path)]
+    tables, assessed = list[Table](), list[Table]()
+    for name in _suites(options.suite or (), runs, papers):
+        judged, rest = judge_runs(name, runs, seed=options.seed), runs
+        if judged:
+            tables.append(verdict_table(judged))
+            rest = [run for run in runs if not any(judged.name_of(scores.file) for scores in run.of(name))]
+        tables += compare_suite(
+            name, named(rest), published_tables(papers, name, everything=options.all_tables)
+        )
+        encoders = [*(judged.runs() if judged else []), *named(rest)]
+        statistics = assess(name, encoders, options.seed, intervals=options.intervals, test=options.test)
         tables += statistics
-    if (options.intervals or options.test) and not has_statistics:
+        assessed += statistics
+    if (options.intervals or options.test) and not assessed:
         option, lack = ("--test", "two runs") if options.test else ("--intervals", "run")
         raise InputError(f"nothing for {option}: no {lack} of one seed with {NO_ITEMS}")
     if options.as_json:
         show_json({"tables": [table._asdict() for table in tables]})
     else:
         show(tables)
-    shown = [table for of_suite in printed.values() for table in of_suite]
-    if absent := [name for name in papers if not any(table in shown for table in load_paper(name))]:
-        note(f"papers without a row on {', '.join(suites)}: {', '.join(absent)}")
-    if page:
-        write_page(page, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
-        note(f"written: {options.out}")
-
-
-def _judged(suite: str, runs: Sequence[Run], seed: int) -> Judged | None:
-    if not is_judged(suite):
-        return None
-    starts = starts_of(run.title for run in runs if run.of(suite))
-    return judge_runs(suite, runs, starts, seed)
-
-
-def _beside_start(suite: str, judged: Judged, runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:
-    """Return the encoders of a verdict, the start first, and the runs that it is not about."""
-    files = {file.resolve() for of in judged.files.values() for file in of}
-    titles = [judged.start, *[*judged.files][1:]]
-    encoders = [
-        Run(title, list(map(load, of))) for title, of in zip(titles, judged.files.values(), strict=True)
-    ]
-    rest = [run for run in runs if files.isdisjoint(stored.file.resolve() for stored in run.of(suite))]
-    return encoders, rest
 
 
 def _papers(beside: str) -> list[str]:
@@ -118,20 +88,11 @@ def _papers(beside: str) -> list[str]:
     return papers
 
 
-def _page(out: Path | None) -> Path | None:
-    """Return where to write the page; raises InputError before any work if nothing can be written there."""
-    page = out and Path(os.path.realpath(out))  # a link stays a link
-    if page and (not page.parent.is_dir() or (os.path.lexists(page) and not page.is_file())):
-        raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
-    return page
-
-
 def _suites(requested: Sequence[str], runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
-    """The suites to print, in the papers' order: those requested, else those of the runs, else the papers'."""
-    order = [table.suite for name in PAPERS for table in load_paper(name)]
-    printed = {table.suite for name in papers for table in load_paper(name)}
-    present = {evaluation.suite for run in runs for evaluation in run.evaluations} if runs else printed
-    suites = sorted(present, key=lambda name: (order.index(name) if name in order else len(order), name))
+    """The suites to print: those requested, else those of the runs, else the papers'."""
+    printed = [table.suite for name in papers for table in load_paper(name)]
+    present = [evaluation.suite for run in runs for evaluation in run.evaluations] if runs else printed
+    suites = list(dict.fromkeys(present))
     if not suites:
         raise InputError("nothing to compare: name a run, or papers with --with")
     for name in requested:

@@ -191,7 +191,7 @@ def _judge(options: EvaluateOptions, folders: Mapping[str, Path], suites: Sequen
     for table in tables:
         runs = [Run(model, [load(folder / f"{table.name}.json")]) for model, folder in folders.items()]
         try:
-            judged = judge_runs(table.name, runs, starts)
+            judged = judge_runs(table.name, runs, options.parts)
             intervals = assess(table.name, runs, intervals=not judged and table.name != SMOKE_TEST)
             show([verdict_table(judged)] if judged else intervals)
         except InputError as error:

@@ -40,8 +40,8 @@ class ReportOptions(Options):
 def report(options: ReportOptions) -> None:
     """Write one HTML page about RUNs.
 
-    Loss and geometry over the steps; cosines and neighbours before and after the training, of the run's --dev,
-    else of what it was trained on; scores beside the papers'.
+    Loss and geometry over the steps; cosines before and after the training, of the run's --dev, else of what it
+    was trained on; scores beside the papers'.
 
     Example: train report runs/bsl
     """

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from augment.record import FileRecord, Record, checked_files, read_record
 from pipelines.base import console
 from pipelines.base.console import InputError
-from pipelines.base.files import RECORD, atomic_write, locked_file, read_json, without_paths
+from pipelines.base.files import RECORD, atomic_write, locked_file, read_json
 from trainers.encoders.location import RECIPE, Source, locate
 from trainers.scores.suites import SMOKE_TEST
 from trainers.scores.task import MARK, Scores
@@ -120,18 +120,6 @@ def show(tables: Sequence[Table]) -> None:
         console.table(table.columns, table.rows, right=table.right)
     for line in dict.fromkeys(line for table in tables for line in table.notes):
         console.note(line)
-
-
-def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
-    """A page, with names instead of paths: its title, the lines `about` it, the tables with their notes."""
-    lines = [f"# {title}", "", *about, *([""] if about else [])]
-    for table in tables:
-        marks = "|".join("--:" if name in table.right else "---" for name in table.columns)
-        cells = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in (table.columns, *table.rows))
-        head, *body = (f"| {line} |" for line in cells)
-        notes = [f"- {line}" for line in table.notes]
-        lines += [f"## {table.title}", "", head, f"|{marks}|", *body, "", *notes, *([""] if notes else [])]
-    return without_paths("\n".join(lines).replace("<", "&lt;").rstrip() + "\n")
 
 
 def results_table(scores: Scores) -> Table:

@@ -1,13 +1,13 @@
 """Verdicts on encoders by their stored scores, beside the one to start from: the same for every command."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.base.console import InputError
 from pipelines.base.files import read_json
-from trainers.scores.contenders import Contender
+from trainers.scores.contenders import starts_of
 from trainers.scores.result_files import load
 from trainers.scores.runs import Run, Sets, check_items, estimates_by_title, read_sets
 from trainers.scores.statistics.candidates import Leak
@@ -31,6 +31,16 @@ class Judged(NamedTuple):
     verdict: Verdict
     files: Mapping[str, Sequence[Path]]
     start: str
+
+    def runs(self) -> list[Run]:
+        """The encoders as runs, titled as in tables, the start first."""
+        titles = [self.start, *[*self.files][1:]]
+        return [Run(title, [*map(load, of)]) for title, of in zip(titles, self.files.values(), strict=True)]
+
+    def name_of(self, file: Path) -> str | None:
+        """The name of the encoder whose results a file holds, None if the verdict is not about it."""
+        names = {path.resolve(): name for name, of in self.files.items() for path in of}
+        return names.get(file.resolve())
 
 
 def verdict_on(files: Mapping[str, Sequence[Path]], seed: int = 0) -> Verdict:
@@ -71,28 +81,34 @@ def _leaks(tables: Mapping[str, Sets]) -> list[Leak]:
     return [*leaks]
 
 
-def judge_runs(
-    suite: str, runs: Sequence[Run], starts: Sequence[Contender] = (), seed: int = 0
-) -> Judged | None:
+def judge_runs(suite: str, runs: Sequence[Run], parts: Sequence[str] = (), seed: int = 0) -> Judged | None:
     """The verdict on runs by a table; None if there are not two encoders with scores on its present items.
 
     What `train auto` judged together is judged together again. Others are beside the encoder that all began
-    from,
-    the only one of `starts`, else beside the first. Raises InputError as `verdict_on`.
+    from, scored with the settings `parts`, or beside the first if they began from several. Raises InputError
+    as `verdict_on`.
     """
-    own = {run.title: scores.file for run in runs if run.seeds == 1 for scores in run.of(suite)}
-    groups = [_judged_with(Path(name), file) or {name: file} for name, file in own.items()]
+    if not is_judged(suite):
+        return None
+    groups = [
+        _judged_with(Path(run.title), scores.file) or {run.title: scores.file}
+        for run in runs
+        if run.seeds == 1
+        for scores in run.of(suite)
+    ]
     if not groups:
         return None
+    starts = starts_of([run.title for run in runs if run.of(suite)], parts)
     is_untouched = len(groups[0]) > 1
     if len(starts) == 1 and not is_untouched and (file := starts[0].folder / f"{suite}.json").is_file():
         groups = [{starts[0].title: file}, *groups]
         is_untouched = True
-    named = dict[Path, tuple[str, Path]]()
-    for name, file in chain.from_iterable(group.items() for group in groups):
-        named.setdefault(file.resolve(), (name, file))
-    (first, start), *_ = named.values()
-    files = {name: [file] for name, file in named.values() if _items(file) == _items(start)}
+    encoders = dict[Path, tuple[str, Path]]()
+    for group in groups:
+        for name, file in group.items():
+            encoders.setdefault(file.resolve(), (name, file))
+    (first, start), *_ = encoders.values()
+    files = {name: [file] for name, file in encoders.values() if _items(file) == _items(start)}
     if len(files) < 2:
         return None
     return Judged(verdict_on(files, seed), files, first + ", untouched" * is_untouched)
@@ -100,14 +116,12 @@ def judge_runs(
 
 def _judged_with(run: Path, file: Path) -> dict[str, Path]:
     """Return the results on a table of all encoders that `train auto` judged with a run, by name; or none."""
-    folder = run.resolve().parent
-    values = read_json(folder / AUTO)
-    results = values.get("results") if isinstance(values, dict) else None
-    if not isinstance(results, dict):
-        return {}
-    files = {
-        name: folder / path for name, of in results.items() for path in of if Path(path).name == file.name
-    }
+    folder, files = run.resolve().parent, dict[str, Path]()
+    with suppress(LookupError, TypeError, AttributeError):  # a file that `train auto` did not write
+        for name, paths in read_json(folder / AUTO)["results"].items():
+            for path in paths:
+                if Path(path).name == file.name:
+                    files[name] = folder / path
     is_whole = file.resolve() in map(Path.resolve, files.values()) and all(map(Path.is_file, files.values()))
     return files if is_whole else {}
 

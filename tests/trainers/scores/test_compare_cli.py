@@ -1,12 +1,11 @@
 """`train compare` on results written by hand: its tables, its remarks, and what it refuses."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_items import NAMES, compare, figures, figures_of, lines, similar, tables, write_run, write_study
+from made_items import compare, figures, lines, tables, write_run, write_study
 from small_trainings import Capsys, error_line, train
 
 from trainers.scores.pages.comparison import read_published
@@ -143,20 +142,6 @@ def test_a_model_that_was_scored_with_other_poolings_alone_has_a_row_for_each(ca
     assert len(lines(capsys.readouterr().out, "model  ")) == 2
 
 
-def test_the_page_has_what_the_screen_shows(capsys: Capsys) -> None:
-    items = {name: similar(index, 2.0) for index, name in enumerate(NAMES[:2])}
-    each = {name: {**found, "weighted": None} for name, found in figures_of(items).items()}
-    run = write_run("mine", each, items=items)
-    assert compare(run, run, "--with", "bsl", "--intervals", "--test", "--out", "page.md") == 0
-    shown, page = capsys.readouterr().out, Path("page.md").read_text()
-    assert f"| mine | all | {each['sts12']['all']:.2f} |" in page
-    assert page.count("\n## ") == 3
-    for line in shown.splitlines():
-        for cell in line.split("  "):
-            assert cell.strip() in page or set(cell.strip()) == {"─"}
-    assert "BSL Table 1, SBERT: The printed average is 74.89" in page
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -200,18 +185,6 @@ def test_damage_is_refused(key: str, value: object, capsys: Capsys) -> None:
     assert compare("mine") == 2
     said = f"error: {path} has no results that can be read: make them again, or leave it out\n"
     assert error_line(capsys) == said
-
-
-@pytest.mark.parametrize("out", ["pipe", "folder", "round", "gone/page.md", "file/page.md"])
-def test_a_path_that_cannot_be_a_page_is_left_alone(out: str, tmp_path: Path, capsys: Capsys) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "round").symlink_to("round")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").write_text("kept")
-    assert compare("--suite", "qnli", "--with", "mirror", "--out", out) == 2
-    assert error_line(capsys) == f"error: cannot write '{out}': give --out a file in a folder that exists\n"
-    assert (tmp_path / "pipe").is_fifo()
-    assert (tmp_path / "round").is_symlink()
 
 
 def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, capsys: Capsys) -> None:
@@ -300,11 +273,3 @@ def test_functions_have_the_checksum_of_their_file_in_the_signature() -> None:
     for digit in "12":
         run = write_run("mine", figures(), model={"revision": None, "sha256": digit * 64})
         assert signed(run).endswith("|weights:" + digit * 12)
-
-
-def test_papers_without_a_row_are_named(capsys: Capsys) -> None:
-    run = write_run("mine", {"sample": {"all": 70.0}}, suite="sample")
-    assert compare(run, "--with", "simcse,sct") == 0
-    assert capsys.readouterr().err == "papers without a row on sample: simcse, sct\n"
-    assert compare(write_run("mine", figures()), "--with", "simcse,sct") == 0
-    assert "without a row" not in capsys.readouterr().err

@@ -747,7 +747,7 @@ def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) ->
     files["second"] = [judged(tmp_path, "second", suite, start._replace(matrix=matrix.astype(np.float32)))]
     verdict = verdict_on(files)
     assert (verdict.best, verdict.candidates[0].outcome) == ("first", "mixed")
-    assert verdict.worse == ["k-means NMI"]
+    assert [loss.title for loss in verdict.candidates[0].losses] == ["k-means NMI"]
     assert str(verdict).endswith(": choose by the figure that you need")
 
 

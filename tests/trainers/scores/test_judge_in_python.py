@@ -69,7 +69,9 @@ def test_figures_and_verdict_are_those_of_the_command(
     verdict = trainers.compare(mine, other)
     words = str(verdict).replace(mine.name, "lengths:vectors").replace(other.name, "starter")
     assert f": {words}" in shown.err
-    assert trainers.compare(other, mine).better == verdict.worse
+    (candidate,), (start,) = verdict.candidates, trainers.compare(other, mine).candidates
+    lower = {figure.title for figure in start.figures if figure.change == "gain"}
+    assert {loss.title for loss in candidate.losses} == lower
     assert trainers.judge(lengths, "own.jsonl").figures == mine.figures
 
 

@@ -11,7 +11,6 @@ from scipy.stats import rankdata
 from pipelines.base.console import InputError, note
 from trainers.data.reading import own_columns
 from trainers.files import located
-from trainers.scores.contenders import starts_of
 from trainers.scores.pages.assessment import assess
 from trainers.scores.result_files import Table, load
 from trainers.scores.runs import Run, Sets, estimates_by_title, read_sets
@@ -26,23 +25,17 @@ def judged_parts(suite: str, runs: Sequence[Run]) -> tuple[list[dict[str, Any]],
     parts, tables = list[dict[str, Any]](), list[Table]()
     judged: Judged | None = None
     try:
-        judged = judge_runs(suite, runs, starts_of(run.title for run in runs if run.of(suite)))
+        judged = judge_runs(suite, runs)
     except InputError as error:
         note(str(error))
     for run in runs:
         for stored in run.of(suite):
-            name = _name_of(stored.file, judged) if judged else None
-            if judged and name:
+            name = judged.name_of(stored.file) if judged else None
+            if judged and name and name != judged.verdict.start:
                 parts.append(judged_part(Path(run.title), name, judged))
             else:
                 tables += assess(suite, [run], intervals=True)
     return parts, tables
-
-
-def _name_of(file: Path, judged: Judged) -> str | None:
-    """Return the name of the results in a verdict; None if they are the start's, or not in it."""
-    _, *candidates = judged.files
-    return next((name for name in candidates if judged.files[name][0].resolve() == file.resolve()), None)
 
 
 def judged_part(run: Path, name: str, judged: Judged) -> dict[str, Any]:

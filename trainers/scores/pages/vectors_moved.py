@@ -1,7 +1,7 @@
-"""What a training did to the vectors: cosines before and after, and the texts whose neighbours changed most."""
+"""What a training did to the vectors: cosines before and after."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.encoders.vectors import Vectors, unit
+from trainers.encoders.vectors import Vectors
 
 BINS = 40
-NEAREST, MAX_MOVED = 5, 8
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
@@ -26,20 +25,18 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
     texts = [text for sides in columns.values() for side in sides for text in side]
     max_tokens = recipe["max_tokens"]
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
-    encodings = [
-        Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))
-    ]
-    cosines = [{name: vectors.cosines(*sides) for name, sides in columns.items()} for vectors in encodings]
+    cosines = []
+    for model in (before, load_model(str(run), max_tokens=max_tokens)):
+        vectors = Vectors.encode(model, texts)
+        cosines.append({name: vectors.cosines(*sides) for name, sides in columns.items()})
     low = math.floor(10 * min(float(values.min()) for side in cosines for values in side.values())) / 10
     shares = [{name: _histogram(values, low) for name, values in side.items()} for side in cosines]
-    first = list(dict.fromkeys(text for left, _ in columns.values() for text in left))
     return {
         "numbers": {name: len(rows) for name, rows in groups.items()},
         "low": low,
         "shares": shares,
         "peak": max(share for side in shares for group in side.values() for share in group),
         "means": {name: [float(side[name].mean()) for side in cosines] for name in groups},
-        "neighbours": moved(first, [np.asarray(vectors.of(first)) for vectors in encodings]),
     }
 
 
@@ -63,23 +60,6 @@ def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, 
         groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}
         groups["two sentences"] = [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)]
     return {name: pairs for name, pairs in groups.items() if pairs}
-
-
-def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[dict[str, Any]]:
-    """The texts whose neighbours fell furthest behind from the first of the sides (texts, d) to the second."""
-    near = min(NEAREST, len(texts) - 1)
-    # itself last
-    cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in map(unit, sides)]
-    orders = [np.argsort(-side, axis=1, kind="stable") for side in cosines]
-    ranks = 1 + np.take_along_axis(np.argsort(orders[1], axis=1), orders[0][:, :near], axis=1).mean(axis=1)
-    changes = []
-    for row in np.argsort(-ranks, kind="stable")[: MAX_MOVED if near else 0]:
-        before, after = (
-            [(texts[neighbour], float(side[row, neighbour])) for neighbour in order[row, :near]]
-            for side, order in zip(cosines, orders, strict=True)
-        )
-        changes.append({"text": texts[row], "rank": float(ranks[row]), "before": before, "after": after})
-    return changes
 
 
 def _histogram(values: NDArray[np.float64], low: float) -> list[float]:

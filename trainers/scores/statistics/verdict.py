@@ -15,7 +15,6 @@ import numpy as np
 
 from trainers.scores.statistics.candidates import (
     Candidate,
-    Change,
     Difference,
     Leak,
     Outcome,
@@ -44,20 +43,6 @@ class Verdict:
     candidates: tuple[Candidate, ...]
     outcome: Literal["take", "keep", "unclear", "few"]
     best: str
-
-    @property
-    def better(self) -> list[str]:
-        """The titles of the figures in which some candidate is clearly higher, each taken alone."""
-        return self._titles("gain")
-
-    @property
-    def worse(self) -> list[str]:
-        """The titles of the figures in which some candidate is clearly lower, each taken alone."""
-        return self._titles("loss")
-
-    def _titles(self, change: Change) -> list[str]:
-        figures = (figure for candidate in self.candidates for figure in candidate.figures)
-        return list(dict.fromkeys(figure.title for figure in figures if figure.change == change))
 
     def __str__(self) -> str:
         return sentence(self.start, self.candidates, self.outcome, self.best)

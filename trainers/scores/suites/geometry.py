@@ -22,9 +22,7 @@ METRICS = (
     "uniformity",
     "alignment",
     "random-cosine",
-    "random-sd",
     "positive-cosine",
-    "positive-sd",
 )
 POSITIVE = 4.0  # the least grade of a positive pair, of 0 to 5
 SETS = read_benchmarks("geometry", stsb=read_stsb)
@@ -38,25 +36,11 @@ def score_texts(
     measures = geometry(matrix, paired=False, most=len(matrix))
     metrics = {name.replace("_", "-"): float(value) for name, value in measures.items()}
     metrics["mean-norm"] = float(matrix.double().mean(dim=0).norm())
-    metrics["random-sd"] = cosine_deviation(matrix)
     if positive:
         cosines = vectors.cosines(*([pair[side] for pair in positive] for side in (0, 1)))
         mean = float(cosines.mean())
-        metrics |= {"alignment": 2 - 2 * mean, "positive-cosine": mean, "positive-sd": float(cosines.std())}
+        metrics |= {"alignment": 2 - 2 * mean, "positive-cosine": mean}
     return Result({name: metrics.get(name) for name in METRICS})
-
-
-def cosine_deviation(vectors: torch.Tensor) -> float:
-    """Return the standard deviation of the cosines of all pairs of different rows of (n, d), n > 1.
-
-    Over all pairs the cosines add up to |sum of U|^2 and their squares to |U'U|^2 (Frobenius), U the unit
-    vectors; those of a row with itself are taken off.
-    """
-    unit = torch.nn.functional.normalize(vectors.double(), dim=-1)
-    own, pairs = unit.square().sum(dim=-1), len(unit) * (len(unit) - 1)
-    mean = (unit.sum(dim=0).square().sum() - own.sum()) / pairs
-    square = ((unit.T @ unit).square().sum() - own.square().sum()) / pairs
-    return float((square - mean**2).clamp(min=0).sqrt())
 
 
 def find(data: str) -> list[Task | Missing]:
