@@ -1,7 +1,6 @@
 """The development set of a training, graded pairs or any table to judge by, and an encoder's score on it."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
-TRANSLATION = re.compile("stsb-[a-z]{2}(-|$)")
 # sentence-transformers' names; it negates the distances
 SIMILARITIES = (
     "cosine",
@@ -76,7 +74,7 @@ def read_dev(name: str, data: str | None, similarity: str = "cosine") -> Task:
         return graded_pairs(name, [pair for subset in pairs.subsets.values() for pair in subset], similarity)
     path = Path(name.partition(",")[0])
     if not path.exists():
-        named = ", ".join(name for name in benchmarks if not TRANSLATION.match(name))
+        named = ", ".join(benchmark.name for benchmark in (*sts.BENCHMARKS, *sts_multilingual.SETS))
         named += ", and translations such as stsb-de-dev, stsb-de-en-dev"
         raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {named}")
     table = read_table(str(path), KINDS) if path.is_file() else None

@@ -127,7 +127,7 @@ def results_table(scores: Scores) -> Table:
     values, suite = scores.values, scores.suite
     average, sets = values["average"], values["sets"].values()
     leaks = [SEEN] if any(item["seen_in_training"] for item in sets) else []
-    baselines = [BASELINE] if any(item.get("baseline") is not None for item in sets) else []
+    baselines = [BASELINE] if any(item["baseline"] is not None for item in sets) else []
     counted = [item for item in sets if item["counted"] and average["of"]]
 
     def row(name: str, items: Sequence[Mapping[str, Any]], results: Mapping[str, Any]) -> tuple[str, ...]:
@@ -234,11 +234,12 @@ def results_folder(
 
     with suppress(InputError):  # functions have no directory
         source = source or locate(model)
-    path, name, digest = source and source.folder, model, source and source.revision
-    if path and path.resolve().name == Path(model).expanduser().resolve().name:
-        name = path.resolve().name
-    named = safe("-".join(filter(None, [name, (digest or "")[:8]])))
-    own = path / "evaluation" if path and read_recipe(path) else Path("runs", "evaluation", named)
+    given = Path(model).expanduser()
+    name = given.resolve().name if given.is_dir() else model
+    if source:
+        name += f"-{source.revision[:8]}"
+    is_run = source and read_recipe(source.folder)
+    own = source.folder / "evaluation" if source and is_run else Path("runs", "evaluation", safe(name))
     folder = out or own / "-".join(map(safe, parts))
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -248,40 +249,42 @@ def results_folder(
         owner = model
         with suppress(LookupError, TypeError):
             owner = str(read_json(file)["model"]["name"])
-        if Path(owner).expanduser().resolve() != Path(model).expanduser().resolve():
+        if Path(owner).expanduser().resolve() != given.resolve():
             raise InputError(f"{file} holds the results of {owner!r}: give another --out")
     return folder
 
 
 def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
     """Write `<suite>.json` and `.items.npz` (`<set>/gold` and so on) of every suite; return the paths."""
-    paths = list[Path]()
-    for scores in (scores for scores in evaluation if scores.suite.tasks):
-        parts = ((name, *part) for name, of in scores.predictions.items() for part in of._asdict().items())
-        arrays: dict[str, Any] = {f"{name}/{part}": value for name, part, value in parts if value is not None}
-        items = io.BytesIO()
-        np.savez(items, allow_pickle=False, **arrays)
-        text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
-        contents = {"json": text.encode(), "items.npz": items.getvalue()}
-        files = {directory / f"{scores.suite.name}.{ending}": content for ending, content in contents.items()}
-        items_file, names = [*files][-1], {path.name for path in files}
-        with locked_file(directory / RECORD, *files), ExitStack() as drafts:
-            if not arrays:
-                del files[items_file]
-            record = Record()
-            with suppress(InputError):  # a damaged one: what it names is evaluated again
-                record = read_record(directory / RECORD) or record
-            others = {name: file for name, file in record.files.items() if name not in names}
-            written = {path.name: FileRecord.of(content) for path, content in files.items()}
-            record = record.model_copy(update={"files": {**others, **written}})
-            for path, content in {**files, directory / RECORD: record.to_json().encode()}.items():
-                stream = drafts.enter_context(atomic_write(path))
-                stream.write(content)
-                stream.flush()
-            # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
-            items_file.unlink(missing_ok=True)
-        paths += files
-    return paths
+    return [path for scores in evaluation if scores.suite.tasks for path in _write_suite(directory, scores)]
+
+
+def _write_suite(directory: Path, scores: Scores) -> list[Path]:
+    results, items = (directory / f"{scores.suite.name}{ending}" for ending in (".json", ".items.npz"))
+    text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
+    contents = {results.name: text.encode()}
+    if scores.predictions:
+        arrays: dict[str, Any] = {}
+        for name, predictions in scores.predictions.items():
+            parts = predictions._asdict().items()
+            arrays |= {f"{name}/{part}": value for part, value in parts if value is not None}
+        stream = io.BytesIO()
+        np.savez(stream, allow_pickle=False, **arrays)
+        contents[items.name] = stream.getvalue()
+    with locked_file(directory / RECORD, results, items), ExitStack() as drafts:
+        record = Record()
+        with suppress(InputError):  # a damaged one: what it names is evaluated again
+            record = read_record(directory / RECORD) or record
+        files = {name: file for name, file in record.files.items() if name not in (results.name, items.name)}
+        files |= {name: FileRecord.of(content) for name, content in contents.items()}
+        record = record.model_copy(update={"files": files})
+        for name, content in {**contents, RECORD: record.to_json().encode()}.items():
+            draft = drafts.enter_context(atomic_write(directory / name))
+            draft.write(content)
+            draft.flush()
+        # All drafts are on the disk. The items of an earlier evaluation do not belong to this one.
+        items.unlink(missing_ok=True)
+    return [directory / name for name in contents]
 
 
 def load(path: Path) -> StoredSuite:

@@ -1,6 +1,5 @@
 """Stored scores: the files that evaluations leave, read as runs with an evaluation for each seed."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -74,12 +73,15 @@ def named(runs: Sequence[Run]) -> list[Run]:
     """Return the runs titled by the name of their folder, or of the model that results are of, where that is unique."""
 
     def name(run: Run) -> str:
-        own = run.seeds > 1 or (Path(run.title) / FOLDER).is_dir()
-        models = [] if own else [str(scores.model.get("name", run.title)) for scores in run.evaluations]
-        return Path([*models, run.title][0]).name
+        if run.seeds > 1 or (Path(run.title) / FOLDER).is_dir():
+            return Path(run.title).name
+        return Path(run.evaluations[0].model.get("name", run.title)).name
 
-    counts = Counter(map(name, runs))
-    return [run._replace(title=name(run)) if counts[name(run)] == 1 else run for run in runs]
+    names = [name(run) for run in runs]
+    return [
+        run._replace(title=name) if names.count(name) == 1 else run
+        for run, name in zip(runs, names, strict=True)
+    ]
 
 
 def read_results(directory: Path) -> list[StoredSuite]:

@@ -1,7 +1,6 @@
 """Run suites: find their sets, encode every distinct text of all of them once, score every set."""
 
 import platform
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -79,9 +78,7 @@ def evaluate_suites(
         raise InputError(f"the seed {seed} is not between 0 and 2**32 - 1: give another")
     if isinstance(encoder, TwoEncoders):
         suites = [_two_sided(suite) for suite in suites]
-    start = time.perf_counter()
-    vectors, texts = _encode(encoder, [task for suite in suites for task in suite.tasks])
-    encoding = round(time.perf_counter() - start, 2)
+    vectors = _encode(encoder, [task for suite in suites for task in suite.tasks])
     trained = getattr(encoder, "directory", None)
     tasks = {suite.name: suite.tasks for suite in suites}
     leaks, dev_leaks, remarks = find_leaks(trained, tasks) if trained else ({}, {}, [])
@@ -94,36 +91,33 @@ def evaluate_suites(
         "seed": seed,
         "remarks": remarks,
     }
-    seconds = {"encode": encoding, "encoded_texts": texts}
     scores = []
     with progress("scoring", sum(map(len, tasks.values())), unit="sets") as advance:
         for suite in suites:
-            start = time.perf_counter()
             results: dict[str, Result] = {}
             for task in suite.tasks:
                 with SUITES.errors_of(suite.name):
                     results[task.name] = task.score(vectors, seed)
                 advance(1)
             values = _values(suite, results, leaks, dev_leaks, suite.baseline(seed)) | common
-            values["seconds"] = seconds | {"score": round(time.perf_counter() - start, 2)}
             predictions = {name: result.predictions for name, result in results.items() if result.predictions}
             scores.append(Scores(suite, values, predictions))
     return scores
 
 
-def _encode(encoder: TextEncoder, tasks: Sequence[Task]) -> tuple[Vectors, int]:
-    """Return the vectors of all texts of the tasks, and how many texts were encoded."""
+def _encode(encoder: TextEncoder, tasks: Sequence[Task]) -> Vectors:
+    """Return the vectors of all texts of the tasks."""
     if not isinstance(encoder, TwoEncoders):
         texts = distinct_texts(tasks)
         with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
-            return Vectors.encode(encoder, texts, advance), len(texts)
+            return Vectors.encode(encoder, texts, advance)
     sides = [task.sides for task in tasks if task.sides]
     queries, documents = (list(dict.fromkeys(chain.from_iterable(side))) for side in zip(*sides, strict=True))
     total = len(queries) + len(documents)
     with progress(
         f"encoding with {encoder.name} and {encoder.documents.name}", total, unit="texts"
     ) as advance:
-        return encoder.vectors(queries, documents, advance), total
+        return encoder.vectors(queries, documents, advance)
 
 
 def _two_sided(suite: Suite) -> Suite:
@@ -192,8 +186,8 @@ def _values(
             "figures": dict(result.metrics),
             "parts": {name: dict(part) for name, part in result.parts.items()},
             "seen_in_training": {"texts": texts, "of": total, "dev": dev} if total else None,
+            "baseline": baseline.get(task.name),
         }
-        sets[task.name] |= {"baseline": baseline[task.name]} if task.name in baseline else {}
     counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
     averages = {name: average([figures[name] for figures in counted]) for name in shared}
@@ -202,7 +196,6 @@ def _values(
         "suite": suite.name,
         "title": suite.title,
         "complete": len(counted) == suite.expected,
-        "distinct_texts": len(distinct_texts(suite.tasks)),
         "average": {"sets": len(counted), "of": suite.expected, "figures": averages},
         "sets": sets,
         "missing": missing,

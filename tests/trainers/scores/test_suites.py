@@ -98,8 +98,6 @@ def test_a_text_that_several_suites_share_is_encoded_once() -> None:
         FunctionEncoder(remembered, "remembered"), [suite("x", one), suite("y", two, one)], seed=5
     )
     assert sorted(seen) == ["a", "bb", "ccc", "dddd"]
-    assert [scores.values["distinct_texts"] for scores in found] == [3, 4]
-    assert found[0].values["seconds"]["encoded_texts"] == 4
     figures = [item["figures"] for scores in found for item in scores.values["sets"].values()]
     assert [item["even"] for item in figures] == pytest.approx([100 / 3, 200 / 3, 100 / 3])
     assert {item["seed"] for item in figures} == {5.0}

@@ -26,8 +26,6 @@ RANKS = {"acc@1": 1, "acc@5": 5}
 METRICS = tuple(RANKS)
 
 REMARK = "note.txt"  # what results must say of files that are not BioSyn's own
-# folders of corpora, to be converted
-CORPORA = frozenset({"bc5cdr", "BC5CDR", "NCBI-disease", "NCBI_disease"})
 
 UNLINKED = frozenset({"", "-", "-1", "cui-less"})  # what corpora write for a mention that has no concept
 
@@ -202,18 +200,9 @@ def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
     )
 
 
-def _own(data: Path) -> Iterator[Task]:
+def _own(data: Path) -> Iterator[Task | Missing]:
     """Read a user's sets: `linking/<name>/dictionary.txt` of id||name and `mentions.txt` of id||mention."""
-    reserved = CORPORA.union(*(benchmark.folders for benchmark in MENTION_SETS))
-    for folder in sorted(
-        path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in reserved
-    ):
-        own = MentionSet(
-            folder.name, folder.name, (folder.name,), "dictionary.txt", "mentions.txt", 1, "queries"
-        )
-        task = _read(own, folder.parent)
-        if isinstance(task, Missing):
-            raise InputError(
-                f"{folder}: dictionary.txt (id||name) and mentions.txt (id||mention) are both needed"
-            )
-        yield task
+    for dictionary in sorted((data / "linking").glob("*/dictionary.txt")):
+        name = dictionary.parent.name
+        own = MentionSet(name, name, (name,), dictionary.name, "mentions.txt", 1, "queries")
+        yield _read(own, data / "linking")

@@ -98,16 +98,10 @@ def languages_in(data: str) -> list[str]:
 
 def find(data: str) -> list[Pairs | Missing]:
     """Read the sets in a folder, the translations of STS-B in the languages that are there."""
-    stsb = translations(languages_in(data) or ["en"])
-    present = [read_pairs(benchmark, data) for benchmark in (*SETS, *stsb)]
-    # English alone is no translation, and of a language not every split need be there.
-    lacks = {benchmark.name for benchmark in stsb}
-    sets = [item for item in present if not (isinstance(item, Missing) and item.name in lacks)]
-    if not any(item.name in lacks for item in sets):
-        sets.append(
-            Missing("stsb-multi-mt", "translated STS-B", f"no {_MULTI_MT_FOLDERS[0]} in {data}", _MULTI_MT)
-        )
-    return sets
+    stsb = [read_pairs(benchmark, data) for benchmark in translations(languages_in(data))]
+    present = [item for item in stsb if isinstance(item, Pairs)]  # of a language not every split need be there
+    missing = Missing("stsb-multi-mt", "translated STS-B", f"no {_MULTI_MT_FOLDERS[0]} in {data}", _MULTI_MT)
+    return [*(read_pairs(benchmark, data) for benchmark in SETS), *(present or [missing])]
 
 
 BENCHMARKS = (*SETS, *translations(LANGUAGES))
