@@ -151,6 +151,6 @@ def columns(path: Path, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int,
 
 
 def located(directory: Path, name: str) -> str:
-    """Return a path of a run's recipe, here or in a parent folder of the run; the name if it is in none."""
-    paths = (place / name for place in (Path(), *directory.resolve().parents))
+    """Return a path of a run's recipe, in a parent folder of the run or here; the name if it is in none."""
+    paths = (place / name for place in (*directory.resolve().parents, Path()))
     return next((str(path) for path in paths if path.exists()), name)

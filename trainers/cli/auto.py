@@ -8,18 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
 from augment.models.weights import MINILM
 from pipelines.base.console import ConfigOption, InputError, note, show
 from pipelines.base.files import write_page
-from pipelines.base.options import Options, checked, parameters
+from pipelines.base.options import checked, parameters
 from pipelines.storage.pair_files import write_pairs
-from trainers.cli.evaluate import COLUMNS, JUDGE, SHOTS
+from trainers.cli.evaluate import TableOptions
 from trainers.cli.objectives import by_preset, picked
 from trainers.data.contradictions import contradictions, is_english
 from trainers.data.examples import Examples
-from trainers.data.reading import own_columns, read_examples
+from trainers.data.reading import read_examples
 from trainers.encoders.location import Source, locate
 from trainers.scores.task import Suite
 from trainers.settings import DataOptions, Pooling, Request, RunOptions, Training, data_keys, load_objective
@@ -63,12 +61,9 @@ class AutoData(DataOptions):
     """Pairs instead of sentences; again for more."""
 
 
-class AutoOptions(Options):
+class AutoOptions(TableOptions):
     """What is judged, how, and where it goes."""
 
-    judge: list[str] | None = Field(None, description=f"{JUDGE} Again for more: every table counts alike.")
-    columns: str | None = Field(None, description=COLUMNS)
-    shots: int | None = Field(None, ge=1, description=SHOTS)
     train_anyway: bool = False
     """Train with nothing to judge by."""
     encoder: list[str] | None = None
@@ -109,14 +104,8 @@ def auto(**values: Any) -> None:  # noqa: ANN401 - the flags
 
     Example: train auto --text sentences.txt --judge labelled.csv
     """
-    from trainers.scores.tables.judge import read_judge
-    from trainers.scores.tfidf import with_baseline
-
     options = checked(AutoOptions, {key: values.pop(key) for key in AutoOptions.model_fields})
-    if options.shots and not options.judge:
-        raise InputError(f"--shots {options.shots} is for --judge FILE: give that too, or leave it out")
-    own = own_columns(options.columns)
-    suites = [with_baseline(read_judge(table, options.shots, own)) for table in options.judge or ()]
+    suites = options.tables()
     data_options = checked(AutoData, {key: values.pop(key) for key in data_keys(READS)})
     examples, data = read_examples(data_options, READS)
     data["limit"] = data_options.limit

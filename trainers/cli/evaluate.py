@@ -12,7 +12,7 @@ from pydantic import Field
 from pipelines.base.console import ConfigOption, InputError, note, show_json
 from pipelines.base.options import Options, with_options
 from trainers.data.reading import own_columns
-from trainers.encoders.vectors import BATCH_SIZE, TextEncoder
+from trainers.encoders.vectors import TextEncoder
 from trainers.scores.result_files import load, notes, results_folder, results_table, show, signature, write
 from trainers.scores.suites import ALL, SMOKE_TEST, suite_names
 from trainers.scores.task import DATA_VARIABLE, SEED, Scores, Suite
@@ -23,13 +23,30 @@ the bundled smoke test `sample`. [sts with data, sample without]"""
 JUDGE = """Your own data, by columns: text, label; query, document; text1, text2, grade; text1, text2, same. Beside \
 the encoder that a run began from. Documents with ids may be in a second file: QUERIES,DOCUMENTS."""
 SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
-JudgeOption = Annotated[list[str] | None, typer.Option(help=f"{JUDGE} Again for more.", metavar="FILE")]
 COLUMNS = "How a table calls its columns, if otherwise, such as text=body,label=topic."
 ColumnsOption = Annotated[str | None, typer.Option(help=COLUMNS, metavar="NAME=COLUMN,...")]
 SHOWN = typer.Option()
 
 
-class EvaluateOptions(Options):
+class TableOptions(Options):
+    """A user's own tables."""
+
+    judge: Annotated[list[str] | None, typer.Option(help=f"{JUDGE} Again for more.", metavar="FILE")] = None
+    columns: ColumnsOption = None
+    shots: Annotated[int | None, Field(ge=1, description=SHOTS), SHOWN] = None
+
+    def tables(self) -> list[Suite]:
+        """Read the tables; raises InputError as `read_judge`."""
+        from trainers.scores.tables.judge import read_judge
+        from trainers.scores.tfidf import with_baseline
+
+        if self.shots and not self.judge:
+            raise InputError(f"--shots {self.shots} is for --judge FILE: give that too, or leave it out")
+        own = own_columns(self.columns)
+        return [with_baseline(read_judge(table, self.shots, own)) for table in self.judge or ()]
+
+
+class EvaluateOptions(TableOptions):
     """What is scored, on what, how, and where the results go."""
 
     models: Annotated[list[str], typer.Argument(metavar="MODEL...", show_default=False)]
@@ -40,9 +57,6 @@ class EvaluateOptions(Options):
     ] = None
     data: Annotated[str | None, typer.Option(envvar=DATA_VARIABLE, metavar="DIR")] = None
     """Folder of the benchmarks; sets that are not there are listed with where to get them."""
-    judge: JudgeOption = None
-    columns: ColumnsOption = None
-    shots: Annotated[int | None, Field(ge=1, description=SHOTS), SHOWN] = None
     documents_encoder: Annotated[str | None, typer.Option(metavar="MODEL")] = None
     """Another encoder of the same space, for the documents of --judge or the second sides of pairs."""
     pooling: Pooling | None = None
@@ -79,23 +93,15 @@ class EvaluateOptions(Options):
     @property
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as results tell it."""
-        names = ["pooling", "max_tokens", "precision", "seed", "data", "shots", "columns"]
-        names += ["documents_encoder"] if self.documents_encoder else []
-        return {name: getattr(self, name) for name in names}
+        names = {"pooling", "max_tokens", "precision", "seed", "data", "shots", "columns", "documents_encoder"}
+        return self.model_dump(include=names)
 
     def open(self, name: str, own_pooling: Pooling | None = None) -> TextEncoder:
         """Return an encoder by name, beside that of documents if there is one."""
         from trainers.scores.scoring import opened
 
-        return opened(
-            name,
-            self.documents_encoder,
-            pooling=self.pooling or own_pooling,
-            max_tokens=self.max_tokens,
-            precision=self.precision,
-            batch_tokens=self.batch_tokens,
-            device=self.device,
-        )
+        running = self.model_dump(include={"max_tokens", "precision", "batch_tokens", "device"})
+        return opened(name, self.documents_encoder, pooling=self.pooling or own_pooling, **running)
 
 
 @with_options
@@ -108,24 +114,17 @@ def evaluate(options: EvaluateOptions) -> None:
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    _check(options)
-    suites, tables = _suites(options), _tables(options)
+    if options.out and len(options.models) > 1:
+        raise InputError(f"--out {options.out} holds the results of one MODEL: leave it out")
+    suites = [*_suites(options), *options.tables()]
     folders, printed = dict[str, Path](), dict[str, Any]()
     for model in options.models:
-        folders[model], evaluation = _score(options, model, [*suites, *tables])
+        folders[model], evaluation = _score(options, model, suites)
         printed[model] = _values(evaluation)
     if options.as_json:
         show_json(printed[model] if len(printed) == 1 else {"encoders": printed})
     with redirect_stdout(sys.stderr if options.as_json else sys.stdout):
-        _judge(options, folders, [*suites, *tables])
-
-
-def _check(options: EvaluateOptions) -> None:
-    """Raise InputError for options that need another, or exclude each other."""
-    if options.shots and not options.judge:
-        raise InputError(f"--shots {options.shots} is for --judge FILE: give that too, or leave it out")
-    if options.out and len(options.models) > 1:
-        raise InputError(f"--out {options.out} holds the results of one MODEL: leave it out")
+        _judge(options, folders, suites)
 
 
 def _suites(options: EvaluateOptions) -> list[Suite]:
@@ -142,15 +141,6 @@ def _suites(options: EvaluateOptions) -> list[Suite]:
     return find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
 
 
-def _tables(options: EvaluateOptions) -> list[Suite]:
-    """Read the tables of `--judge`."""
-    from trainers.scores.tables.judge import read_judge
-    from trainers.scores.tfidf import with_baseline
-
-    own = own_columns(options.columns)
-    return [with_baseline(read_judge(table, options.shots, own)) for table in options.judge or ()]
-
-
 def _score(options: EvaluateOptions, model: str, suites: Sequence[Suite]) -> tuple[Path, Sequence[Scores]]:
     """Score an encoder, print the results, and write them into a folder; returns folder and results."""
     from trainers.scores.scoring import evaluate_suites
@@ -160,7 +150,6 @@ def _score(options: EvaluateOptions, model: str, suites: Sequence[Suite]) -> tup
     directory = results_folder(model, options.parts, out=options.out, suites=names)
     used = {
         "device": str(getattr(encoder, "device", "cpu")),
-        "batch_size": BATCH_SIZE,
         "batch_tokens": getattr(encoder, "batch_tokens", None),
     }
     evaluation = evaluate_suites(encoder, suites, seed=options.seed, settings={**options.settings, **used})

@@ -56,7 +56,8 @@ class Benchmark:
 
     If not `exact`, another number only leaves it out of the average. `cased`: the note says whether it is
     tokenised.
-    `two_sided`: the sides of a pair are of two kinds, such as languages, and may have an encoder each.
+    `two_sided`: the sides of a pair are of two kinds, such as languages, and may have an encoder each. `score`
+    maps subsets, vectors and a seed to figures; None: `score_pairs`.
     """
 
     name: str
@@ -67,9 +68,9 @@ class Benchmark:
     counted: bool = True
     exact: bool = True
     cased: bool = False
-    binary: bool = False
     two_sided: bool = False
     note: str | None = None
+    score: Callable[..., Result] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,10 +170,14 @@ def column_reader(
     return read
 
 
-def read_benchmarks(suite: str, **readers: Reader) -> tuple[Benchmark, ...]:
+def read_benchmarks(
+    suite: str, score: Callable[..., Result] | None = None, **readers: Reader
+) -> tuple[Benchmark, ...]:
     """The sets that a suite's YAML file declares; a layout names one of the readers, or has `columns`."""
     return tuple(
-        Benchmark(**{**values, "layouts": [_layout(layout, readers) for layout in values["layouts"]]})
+        Benchmark(
+            **values | {"layouts": [_layout(layout, readers) for layout in values["layouts"]]}, score=score
+        )
         for values in declared(suite)
     )
 
@@ -229,5 +234,5 @@ def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path])
         note="; ".join(notes) or None,
         texts=[text for _, pair in rows for text in pair[:2]],
         lines=[line.removeprefix("\t") for line in lines],
-        score=partial(score_binary if benchmark.binary else score_pairs, subsets),
+        score=partial(benchmark.score or score_pairs, subsets),
     )

@@ -13,6 +13,7 @@ from trainers.data.examples import Examples, with_corpus
 from trainers.data.reading import KINDS, read_examples
 from trainers.data.tables import normalised
 from trainers.encoders.location import COMMIT, STARTER, Source, locate
+from trainers.files import located
 from trainers.scores.dev_set import dev_of
 from trainers.scores.result_files import read_recipe
 from trainers.scores.task import Task
@@ -84,24 +85,18 @@ def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leak
 def training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples:
     """Return what a run was trained on; raises InputError if it cannot be read, or has changed since."""
     kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
-    reason = "its recipe names none"
-    # Relative paths start here, or in a parent folder of the run.
-    for place in (Path(), *directory.resolve().parents) if kind else ():
-        values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
-        if kind == "views":
-            values["views"] = [str(place / path) for path in recipe["views"]]
-        elif kind != "words" or (place / recipe["words"]).is_file():
-            values[str(kind)] = str(place / recipe[str(kind)])
-        try:
-            examples, _ = read_examples(DataOptions(**values), (str(kind),))
-        except (InputError, MissingExtraError) as error:
-            reason = str(error) if place == Path() else reason
-            continue
-        if examples.digest() == recipe["twinviews"].get("data_xxh64"):
-            return (
-                with_corpus(examples, values["views"] or ())
-                if "corpus_xxh64" in recipe["twinviews"]
-                else examples
-            )
-        reason = "it has changed since"
-    raise InputError(reason)
+    if kind is None:
+        raise InputError("its recipe names none")
+    values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
+    given = recipe[kind]
+    values[kind] = (
+        located(directory, given) if kind != "views" else [located(directory, path) for path in given]
+    )
+    try:
+        examples, _ = read_examples(DataOptions(**values), (kind,))
+    except MissingExtraError as error:
+        raise InputError(str(error)) from None
+    if examples.digest() != recipe["twinviews"].get("data_xxh64"):
+        raise InputError("it has changed since")
+    has_corpus = "corpus_xxh64" in recipe["twinviews"]
+    return with_corpus(examples, values["views"] or ()) if has_corpus else examples

@@ -17,11 +17,11 @@ from scipy import stats
 
 from trainers.encoders import vectors as vectors_module
 from trainers.encoders.vectors import Vectors, nearest, norms
-from trainers.scores.pairs import pearson, spearman
+from trainers.scores.pairs import Pair, pearson, read_pairs, spearman
 from trainers.scores.result_files import mean
 from trainers.scores.suites import geometry
 from trainers.scores.suites.bli import Lexicon, score_lexicon
-from trainers.scores.suites.geometry import METRICS, POSITIVE, score_texts
+from trainers.scores.suites.geometry import METRICS, POSITIVE, score
 from trainers.scores.suites.linking import Mention, score_mentions
 
 
@@ -32,7 +32,8 @@ def test_every_figure_is_that_of_its_definition() -> None:
     close = [(2 * row, 2 * row + 1) for row, grade in enumerate(grades) if grade >= POSITIVE]
     assert close == [(0, 1), (2, 3), (8, 9), (16, 17)]
     vectors = Vectors.encode(Known(texts, matrix.astype(np.float32)), texts)
-    found = score_texts(texts, [(str(one), str(two)) for one, two in close], vectors)
+    pairs = [Pair(str(2 * row), str(2 * row + 1), grade) for row, grade in enumerate(grades)]
+    found = score({"": tuple(pairs)}, vectors)
     expected = reference.geometry(matrix, close, list(combinations(range(20), 2)))
     assert tuple(found.metrics) == METRICS
     assert found.metrics == pytest.approx(expected, abs=1e-5)
@@ -40,7 +41,7 @@ def test_every_figure_is_that_of_its_definition() -> None:
 
 
 def test_the_suite_reads_test_and_train_and_averages_nothing(research_data: Path) -> None:
-    found, missing = parted(geometry.find(str(research_data)))
+    found, missing = parted([read_pairs(benchmark, str(research_data)) for benchmark in geometry.BENCHMARKS])
     assert missing == []
     read = [(item.name, item.size, item.counted) for item in found]
     assert read == [("stsb", 1379, False), ("stsb-train", 5749, False)]

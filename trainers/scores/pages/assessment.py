@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pipelines.base.console import InputError
 from trainers.scores.pages.comparison import ALL
 from trainers.scores.result_files import Table
-from trainers.scores.runs import Run, Sets, check_items, read_sets
+from trainers.scores.runs import Run, Sets, check_items, estimates_by_title, read_sets
 from trainers.scores.statistics.candidates import Pair, difference
 from trainers.scores.statistics.estimates import Estimate, mean_of_tables
 from trainers.scores.statistics.significance import score_interval
+from trainers.scores.statistics.verdict import pairs_of
 from trainers.scores.statistics.wording import DECIMAL, cells
 
 AVERAGED = "an average treats its sets as independent"
@@ -36,7 +37,7 @@ def assess(
         rows = [
             (title, name, str(score.groups), *map(DECIMAL, (score.score, *score_interval(score))))
             for title, sets in titled_sets
-            for name, score in _estimates(sets)
+            for name, score in _estimates(sets).items()
         ]
         right: tuple[str, ...] = ("items", "score", "low", "high")
         columns = ("run", "set", *right)
@@ -58,12 +59,12 @@ def pairs(first: Sets, second: Sets) -> list[Pair]:
     """The figures of each set that both runs have, and of the average; InputError if the items differ."""
     check_items(first, second)
     shared = [name for name in first if name in second]
-    before, after = (_estimates({name: sets[name] for name in shared}) for sets in (first, second))
-    return [Pair("", title, score, other) for (title, score), (_, other) in zip(before, after, strict=True)]
+    before, after = ({"": _estimates({name: sets[name] for name in shared})} for sets in (first, second))
+    return pairs_of(before, after)
 
 
-def _estimates(sets: Sets) -> list[tuple[str, Estimate]]:
-    """Return title and estimate of each set, and of the average if several sets are counted."""
+def _estimates(sets: Sets) -> dict[str, Estimate]:
+    """Return the estimate of each set by its title, and of the average if several sets are counted."""
     counted = [of.estimate for of in sets.values() if of.stored.counted]
-    lines = [(of.stored.title, of.estimate) for of in sets.values()]
-    return lines + ([(f"average of {len(counted)}", mean_of_tables(counted))] if len(counted) > 1 else [])
+    average = {f"average of {len(counted)}": mean_of_tables(counted)} if len(counted) > 1 else {}
+    return estimates_by_title(sets) | average

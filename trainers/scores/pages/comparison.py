@@ -113,16 +113,12 @@ def compare_suite(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTab
 
 def _unprinted_columns(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]) -> dict[Column, str]:
     """The columns of the sets that no paper prints, and without papers the average of the counted ones."""
-    printed = {
-        name for table in tables for column in table.heads for name in column.sets if len(column.sets) == 1
-    }
+    printed = {column.sets for table in tables for column in table.heads}
+    sets = {name: item for run in runs for stored in run.of(suite) for name, item in stored.sets.items()}
     columns: dict[Column, str] = {}
     counted = []
-    for name, item in (
-        pair for run in runs for evaluation in run.of(suite) for pair in evaluation.sets.items()
-    ):
-        if name not in printed:
-            printed.add(name)
+    for name, item in sets.items():
+        if (name,) not in printed:
             metric = next(iter(item.figures), ALL)
             column = Column((name,), SPEARMAN if metric == ALL else metric)
             columns[column] = item.title if metric == ALL else f"{item.title} {metric}".strip()
@@ -209,10 +205,8 @@ def _merge_rows(tables: Sequence[PublishedTable]) -> list[Row]:
         source = ", ".join(dict.fromkeys(table.source for table, _ in entries))
         # If a paper prints a row as its own, the others took it from there.
         if all(row.origin for _, row in entries):
-            # The others may have taken it from the earliest of them, whose origin then counts.
             names = {table.cited for table, _ in entries}
-            by_year = sorted(entries, key=lambda entry: entry[0].cited[-4:])
-            origin = next((row.origin for _, row in by_year if row.origin not in names), None)
+            origin = next((row.origin for _, row in entries if row.origin not in names), None)
             source += f" (from {origin})" if origin else ""
         rows.append(entries[0][1]._replace(source=source))
     return rows

@@ -1,11 +1,8 @@
 """Verdicts as tables: a row for each encoder, with its figures and by how much their mean is better."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from trainers.scores.result_files import BASELINE, Table, load
-from trainers.scores.statistics.candidates import Candidate
 from trainers.scores.statistics.wording import DECIMAL, RULE
 from trainers.scores.task import PREFIX
 from trainers.scores.verdicts import Judged
@@ -17,41 +14,28 @@ of five cases"""
 def records(judged: Judged) -> list[dict[str, Any]]:
     """Return a record for each encoder, the start first: its figures, and the difference of their mean.
 
-    The figures of the baseline, where the start's results have them, come after the start's.
+    The figures of the baseline, where the start's results have them, come after the start's. Those of several
+    tables have the table's name before them.
     """
-    verdict = judged.verdict
-    baseline = _baseline(judged.files[verdict.start])
-    values: list[dict[str, Any]] = [
-        {"candidate": judged.start, **_scores(verdict.candidates[0], "before")},
-        *([{"candidate": BASELINE, **baseline}] if baseline else []),
-    ]
+    verdict, files = judged.verdict, judged.files[judged.verdict.start]
+
+    def titled(table: str, title: str) -> str:
+        return f"{table.removeprefix(PREFIX)} {title}" if len(files) > 1 else title
+
+    first, *_ = verdict.candidates
+    before = {titled(figure.table, figure.title): figure.before for figure in first.figures}
+    sets = [(table.suite, of) for table in map(load, files) for of in table.sets.values()]
+    baseline = {titled(table, of.title): of.baseline for table, of in sets if of.baseline is not None}
+    values: list[dict[str, Any]] = [{"candidate": judged.start, **before}]
+    values += [{"candidate": BASELINE, **baseline}] if baseline else []
     for candidate in verdict.candidates:
-        record = {"candidate": candidate.name, **_scores(candidate, "after")}
+        after = {titled(figure.table, figure.title): figure.after for figure in candidate.figures}
+        record = {"candidate": candidate.name, **after}
         if mean := candidate.mean:
             record |= {"difference": mean.difference, "low": mean.low, "high": mean.high}
             record |= {"p": candidate.p, "shows": mean.smallest}
         values.append(record)
     return values
-
-
-def _scores(candidate: Candidate, side: Literal["before", "after"]) -> dict[str, float]:
-    figures = [(figure.table, figure.title, getattr(figure, side)) for figure in candidate.figures]
-    return _titled(figures, are_of_one=len({table for table, *_ in figures}) == 1)
-
-
-def _baseline(files: Sequence[Path]) -> dict[str, float]:
-    """Return the baseline's figures that stand in results, a file a table, titled as the encoders' are."""
-    sets = [(table.suite, of) for table in map(load, files) for of in table.sets.values()]
-    figures = [(table, of.title, of.baseline) for table, of in sets if of.baseline is not None]
-    return _titled(figures, are_of_one=len(files) == 1)
-
-
-def _titled(figures: Iterable[tuple[str, str, float]], *, are_of_one: bool) -> dict[str, float]:
-    """Return figures by title, those of several tables with the table's name before it."""
-    return {
-        title if are_of_one else f"{table.removeprefix(PREFIX)} {title}": value
-        for table, title, value in figures
-    }
 
 
 def verdict_table(judged: Judged) -> Table:

@@ -3,7 +3,6 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from importlib import resources
 from itertools import product
@@ -46,23 +45,6 @@ def _read(names: tuple[str, ...], subset: str, path: Path) -> Iterator[Pair]:
             yield checked_pair(f"{path} line {number}", (first, second), label.lower(), LABELS)
 
 
-PACKAGE = str(resources.files("trainers.scores"))
-BENCHMARKS = read_benchmarks(
-    "contradiction",
-    nli=partial(_read, NLI),
-    sick=partial(_read, ("sentence_A", "sentence_B", "entailment_judgment")),
-)
-
-
-def find(data: str) -> list[Pairs | Missing]:
-    """Read the sets in a folder, and beside any of them the bundled one."""
-    *read, bundled = (read_pairs(item, data if item.counted else PACKAGE) for item in BENCHMARKS)
-    sets = [*read, bundled] if any(isinstance(item, Pairs) for item in read) else read
-    return [
-        replace(item, score=partial(score, item.subsets)) if isinstance(item, Pairs) else item for item in sets
-    ]
-
-
 def score(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     """The AUC of entailed against contradicted pairs, and how often the entailed of two is closer, x 100."""
     result = score_binary(subsets, vectors)
@@ -74,3 +56,18 @@ def score(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     outcomes = [near > far for texts in cosines.values() for near, far in product(texts[1.0], texts[0.0])]
     accuracy = 100 * sum(outcomes) / len(outcomes) if outcomes else None
     return result._replace(metrics={**result.metrics, "triples": accuracy})
+
+
+PACKAGE = str(resources.files("trainers.scores"))
+BENCHMARKS = read_benchmarks(
+    "contradiction",
+    score,
+    nli=partial(_read, NLI),
+    sick=partial(_read, ("sentence_A", "sentence_B", "entailment_judgment")),
+)
+
+
+def find(data: str) -> list[Pairs | Missing]:
+    """Read the sets in a folder, and beside any of them the bundled one."""
+    *read, bundled = (read_pairs(item, data if item.counted else PACKAGE) for item in BENCHMARKS)
+    return [*read, bundled] if any(isinstance(item, Pairs) for item in read) else read

@@ -98,10 +98,14 @@ def languages_in(data: str) -> list[str]:
 
 def find(data: str) -> list[Pairs | Missing]:
     """Read the sets in a folder, the translations of STS-B in the languages that are there."""
+    sets = [read_pairs(benchmark, data) for benchmark in SETS]
     stsb = [read_pairs(benchmark, data) for benchmark in translations(languages_in(data))]
-    present = [item for item in stsb if isinstance(item, Pairs)]  # of a language not every split need be there
-    missing = Missing("stsb-multi-mt", "translated STS-B", f"no {_MULTI_MT_FOLDERS[0]} in {data}", _MULTI_MT)
-    return [*(read_pairs(benchmark, data) for benchmark in SETS), *(present or [missing])]
+    # Of a language not every split need be there.
+    present = [item for item in stsb if isinstance(item, Pairs)]
+    if not present:
+        reason = f"no {_MULTI_MT_FOLDERS[0]} in {data}"
+        sets.append(Missing("stsb-multi-mt", "translated STS-B", reason, _MULTI_MT))
+    return sets + present
 
 
 BENCHMARKS = (*SETS, *translations(LANGUAGES))
