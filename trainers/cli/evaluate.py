@@ -116,7 +116,8 @@ def evaluate(options: EvaluateOptions) -> None:
     """
     if options.out and len(options.models) > 1:
         raise InputError(f"--out {options.out} holds the results of one MODEL: leave it out")
-    suites = [*_suites(options), *options.tables()]
+    tables = options.tables()
+    suites = [*_suites(options), *tables]
     folders, printed = dict[str, Path](), dict[str, Any]()
     for model in options.models:
         folders[model], evaluation = _score(options, model, suites)
