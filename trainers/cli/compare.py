@@ -9,7 +9,6 @@ from pydantic import Field
 
 from pipelines.base.console import ConfigOption, InputError, show_json
 from pipelines.base.options import Options, with_options
-from trainers.cli.evaluate import SHOWN
 from trainers.scores.pages.assessment import assess
 from trainers.scores.pages.comparison import PAPERS, compare_suite, load_paper, published_tables
 from trainers.scores.pages.verdict_table import verdict_table
@@ -37,8 +36,6 @@ class CompareOptions(Options):
     """Print 95% intervals of single runs."""
     test: bool = False
     """Test every further run against the first."""
-    seed: Annotated[int, Field(ge=0), SHOWN] = 0
-    """Decides the samples of intervals and tests."""
     as_json: Annotated[bool, Field(alias="json")] = False
     """Print the tables as JSON."""
     config: ConfigOption = None
@@ -58,7 +55,7 @@ def compare(options: CompareOptions) -> None:
     runs = [run for path in options.runs or [] for run in read_runs(path)]
     tables, assessed = list[Table](), list[Table]()
     for name in _suites(options.suite or (), runs, papers):
-        judged, rest = judge_runs(name, runs, seed=options.seed), runs
+        judged, rest = judge_runs(name, runs), runs
         if judged:
             tables.append(verdict_table(judged))
             rest = [run for run in runs if not any(judged.name_of(scores.file) for scores in run.of(name))]
@@ -66,7 +63,7 @@ def compare(options: CompareOptions) -> None:
             name, named(rest), published_tables(papers, name, everything=options.all_tables)
         )
         encoders = [*(judged.runs() if judged else []), *named(rest)]
-        statistics = assess(name, encoders, options.seed, intervals=options.intervals, test=options.test)
+        statistics = assess(name, encoders, intervals=options.intervals, test=options.test)
         tables += statistics
         assessed += statistics
     if (options.intervals or options.test) and not assessed:

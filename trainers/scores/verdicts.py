@@ -43,16 +43,16 @@ class Judged(NamedTuple):
         return names.get(file.resolve())
 
 
-def verdict_on(files: Mapping[str, Sequence[Path]], seed: int = 0) -> Verdict:
+def verdict_on(files: Mapping[str, Sequence[Path]]) -> Verdict:
     """The verdict on encoders by name, the first of which is the start, from the results file of each table.
 
     Raises InputError if the items of a table differ, or no figure is defined for both of two encoders.
     """
     tables = {name: {file.stem: read_sets(load(file)) for file in of} for name, of in files.items()}
-    return verdict_of_sets(tables, seed)
+    return verdict_of_sets(tables)
 
 
-def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]], seed: int = 0) -> Verdict:
+def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]]) -> Verdict:
     """Return the verdict on the sets of encoders, by their name and the table's; errors as `verdict_on`."""
     start, *candidates = encoders
     for name in candidates:
@@ -63,7 +63,7 @@ def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]], seed: int = 0) -
         for name, tables in encoders.items()
     }
     leaks = {name: _leaks(encoders[name]) for name in candidates}
-    verdict = decide(start, scores, leaks, seed=seed)
+    verdict = decide(start, scores, leaks)
     if not all(candidate.figures for candidate in verdict.candidates):
         raise InputError(f"{', '.join(encoders[start])}: {UNDEFINED}")
     return verdict
@@ -81,7 +81,7 @@ def _leaks(tables: Mapping[str, Sets]) -> list[Leak]:
     return [*leaks]
 
 
-def judge_runs(suite: str, runs: Sequence[Run], parts: Sequence[str] = (), seed: int = 0) -> Judged | None:
+def judge_runs(suite: str, runs: Sequence[Run], parts: Sequence[str] = ()) -> Judged | None:
     """The verdict on runs by a table; None if there are not two encoders with scores on its present items.
 
     What `train auto` judged together is judged together again. Others are beside the encoder that all began
@@ -111,7 +111,7 @@ def judge_runs(suite: str, runs: Sequence[Run], parts: Sequence[str] = (), seed:
     files = {name: [file] for name, file in encoders.values() if _items(file) == _items(start)}
     if len(files) < 2:
         return None
-    return Judged(verdict_on(files, seed), files, first + ", untouched" * is_untouched)
+    return Judged(verdict_on(files), files, first + ", untouched" * is_untouched)
 
 
 def _judged_with(run: Path, file: Path) -> dict[str, Path]:

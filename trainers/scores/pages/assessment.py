@@ -21,9 +21,7 @@ TESTS = (
 )
 
 
-def assess(
-    suite: str, runs: Sequence[Run], seed: int = 0, *, intervals: bool = False, test: bool = False
-) -> list[Table]:
+def assess(suite: str, runs: Sequence[Run], *, intervals: bool = False, test: bool = False) -> list[Table]:
     """Return a table of single runs' 95% intervals, and one of tests of the further ones against the first."""
     present = [run for run in runs if run.of(suite) and (intervals or test)]
     for run in present:
@@ -45,7 +43,7 @@ def assess(
     if test:
         first, first_sets = titled_sets[0] if titled_sets else ("", {})
         tests = [
-            (first, title, *cells(difference(pair, seed)))
+            (first, title, *cells(difference(pair)))
             for title, sets in titled_sets[1:]
             for pair in pairs(first_sets, sets)
         ]

@@ -87,10 +87,10 @@ class Pair(NamedTuple):
         return "few" if self.estimate.independent < MIN_ITEMS else "none"
 
 
-def difference(pair: Pair, seed: int = 0, comparisons: int = 1) -> Difference:
+def difference(pair: Pair, comparisons: int = 1) -> Difference:
     """Test a figure of two encoders; `comparisons` share the level that a gain must reach to be seen."""
     estimate, change = pair.estimate, pair.lack
-    p, low, high = sign_test(estimate, seed)
+    p, low, high = sign_test(estimate)
     if change == "none" and p <= LEVEL:
         change = "gain" if estimate.score > 0 else "loss"
     sizes = estimate.groups, estimate.independent

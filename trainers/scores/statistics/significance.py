@@ -23,7 +23,7 @@ BUNDLES = 2_000  # if there are more groups, several have their signs turned tog
 ZERO = 1e-9  # what rounding errors may make of 0
 
 
-def sign_test(difference: Estimate, seed: int = 0) -> tuple[float, float, float]:
+def sign_test(difference: Estimate) -> tuple[float, float, float]:
     """Return the two-sided p of no difference, and low and high end of the 95% interval of the difference.
 
     After a shift by d the sum is T - d, and under a pattern of signs A - d W, if that turns the sum of the
@@ -31,7 +31,7 @@ def sign_test(difference: Estimate, seed: int = 0) -> tuple[float, float, float]
     A) / (1 + W).
     """
     total = difference.score
-    sums, shares = _signed_sums(difference, seed)
+    sums, shares = _signed_sums(difference)
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = np.stack([(total - sums) / (1 - shares), (total + sums) / (1 + shares)])
     ends[np.abs(ends) < ZERO] = 0
@@ -44,15 +44,15 @@ def sign_test(difference: Estimate, seed: int = 0) -> tuple[float, float, float]
     return p, max(float(low), difference.lowest), min(float(high), -difference.lowest)
 
 
-def _signed_sums(difference: Estimate, seed: int) -> tuple[Floats, Floats]:
-    """Return the sums of parts and of weights under each pattern of signs."""
+def _signed_sums(difference: Estimate) -> tuple[Floats, Floats]:
+    """Return the sums of parts and of weights under each pattern of signs, or of the same draws of them every time."""
     order = np.argsort(-np.abs(difference.parts), kind="stable")
     bundles = np.arange(len(order)) % BUNDLES
     columns = [np.bincount(bundles, values[order]) for values in (difference.parts, difference.weights)]
     both = np.stack(columns, axis=1)
     differing = int(np.sum(np.abs(both[:, 0]) > ZERO))
     is_exact = differing <= EXACT and not difference.noise
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     blocks = []
     for start in range(0, 2**EXACT if is_exact else PATTERNS, BLOCK):
         count = BLOCK * len(both)

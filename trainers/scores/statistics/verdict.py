@@ -48,21 +48,18 @@ class Verdict:
         return sentence(self.start, self.candidates, self.outcome, self.best)
 
 
-def decide(
-    start: str, scores: Mapping[str, Scores], leaks: Mapping[str, Sequence[Leak]] = {}, *, seed: int = 0
-) -> Verdict:
+def decide(start: str, scores: Mapping[str, Scores], leaks: Mapping[str, Sequence[Leak]] = {}) -> Verdict:
     """Return the verdict on encoders beside the one named `start`, from their scores on the same items.
 
-    A figure that is undefined for one of two encoders does not count. `seed` draws patterns of signs where
-    they are too many to be taken all.
+    A figure that is undefined for one of two encoders does not count.
     """
     changes = {name: pairs_of(scores[start], of) for name, of in scores.items() if name != start}
     means = {name: mean for name, pairs in changes.items() if (mean := mean_of(pairs))}
-    tests = {name: difference(mean, seed, len(means)) for name, mean in means.items()}
+    tests = {name: difference(mean, len(means)) for name, mean in means.items()}
     corrected = dict(zip(tests, holm([test.p for test in tests.values()]), strict=True))
     candidates = []
     for name, pairs in changes.items():
-        figures = tuple(difference(pair, seed) for pair in pairs)
+        figures = tuple(map(difference, pairs))
         test, p, growth = tests.get(name), corrected.get(name, 1.0), None
         if test and test.difference > 0:
             of_mean = means[name].estimate

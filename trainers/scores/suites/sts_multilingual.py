@@ -91,9 +91,7 @@ def languages_in(data: str) -> list[str]:
     """Return the languages whose translation of STS-B is in a folder, those of the distribution first."""
     folders = usual_places(_MULTI_MT_FOLDERS, Path(data).expanduser())
     names = {path.name.split("-")[1] for folder in folders for path in folder.glob("stsb-*-*.csv*")}
-    return sorted(
-        names, key=lambda name: (LANGUAGES.index(name) if name in LANGUAGES else len(LANGUAGES), name)
-    )
+    return sorted(names, key=[*LANGUAGES, *sorted(names)].index)
 
 
 def find(data: str) -> list[Pairs | Missing]:
