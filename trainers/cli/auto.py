@@ -134,9 +134,9 @@ def _plan(
     taught = {"teacher": source.name} if choice.objective == "distil" else {}
     training = _request(choice.objective, choice.preset, source, {**values, **data, **taught}, options)
     _, settings, _ = training.resolved(source.pooling())
-    pooled = {**data, "pooling": settings.pooling}
-    training = training.model_copy(update={"chosen": {"pooling": settings.pooling, **training.chosen}})
-    whitened = _request("contrastive", "tuned", source, {**pooled, "epochs": 0}, options)
+    pooled = {"pooling": settings.pooling}
+    training = training.model_copy(update={"chosen": {**pooled, **training.chosen}})
+    whitened = _request("contrastive", "tuned", source, {**data, **pooled, "epochs": 0}, options)
     return Start(
         source, settings.pooling, {"whitened": whitened, f"{choice.objective}-{choice.preset}": training}
     )

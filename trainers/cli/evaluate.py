@@ -83,12 +83,12 @@ class EvaluateOptions(TableOptions):
         documents = Path(self.documents_encoder or "").name
         parts = [
             self.pooling,
-            f"tokens-{self.max_tokens}" if self.max_tokens else None,
-            f"seed-{self.seed}" if self.seed != SEED else None,
-            f"documents-{documents}" if documents else None,
-            self.precision if self.precision != "fp32" else None,
+            self.max_tokens and f"tokens-{self.max_tokens}",
+            self.seed != SEED and f"seed-{self.seed}",
+            documents and f"documents-{documents}",
+            self.precision != "fp32" and self.precision,
         ]
-        return [part for part in parts if part]
+        return [str(part) for part in parts if part]
 
     @property
     def settings(self) -> dict[str, Any]:

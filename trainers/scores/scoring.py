@@ -126,8 +126,6 @@ def _two_sided(suite: Suite) -> Suite:
     if not tasks:
         problem = f"{suite.name} has no queries and documents, and no pairs of two languages"
         raise InputError(f"{problem}: two encoders cannot share it; leave out --documents-encoder")
-    if others := [task.title for task in suite.tasks if not task.sides]:
-        note(f"{suite.name}: not for two encoders: {', '.join(others)}")
     return suite._replace(tasks=tasks)
 
 

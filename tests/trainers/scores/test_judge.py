@@ -788,12 +788,14 @@ def test_the_text_that_gained_most_is_named(
     ]
     before, after = (read_sets(load(file)) for file in files)
     sides = before, after, {"shots": shots}
-    changes = {change.text: (change.before, change.after) for change in text_changes(tmp_path / "run", *sides)}
-    if "text1" in columns:  # others moved past the rest
+    found = {change.text: change for change in text_changes(tmp_path / "run", *sides)}
+    changes = {text: (change.before, change.after) for text, change in found.items()}
+    if "text1" in columns:  # all others have the cosine that they had
         assert [*changes] == [gaining]
     else:
         assert len(changes) == 40
-    assert max(changes, key=lambda text: changes[text][1] - changes[text][0]) == gaining
+    assert max(found, key=lambda text: found[text].gain) == gaining
+    assert found[gaining].gain > 0
     own = [name for name in after if after[name].items.statistic == "mean"]
     if own:  # outcomes of single texts add up to the figures
         means = np.mean([[side[name].estimate.score for name in own] for side in (before, after)], axis=1)

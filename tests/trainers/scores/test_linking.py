@@ -114,16 +114,6 @@ def write_own(folder: Path, mentions: str, dictionary: str = "P1||Oak\nP2||Lime\
     write_files(folder, {"dictionary.txt": dictionary, "mentions.txt": mentions})
 
 
-def test_mentions_that_can_only_be_wrong_are_counted_in_the_note(tmp_path: Path) -> None:
-    (tmp_path / "linking" / "ncbi-disease").mkdir(parents=True)  # a corpus, no set of the user's
-    write_own(tmp_path / "linking" / "trees", "P1||oak\nP3|P2||lime\nP3||elm\nP4||yew\n")
-    write_own(tmp_path / "linking" / "two", "P3||elm\n")
-    write_own(tmp_path / "linking" / "whole", "P1||oak\n")
-    found, _ = parted(linking.find(str(tmp_path)))
-    said = [f"mentions without a concept in the dictionary, counted as wrong: {count}" for count in (2, 1)]
-    assert [item.note for item in found] == [*said, None]
-
-
 MEDIC_LINES = "D1||Hearing Loss, Partial|Deafness\n" * 2
 
 
@@ -211,11 +201,6 @@ def test_the_real_corpora_have_the_published_counts(research_data: Path, tmp_pat
     assert sizes["ncbi-disease"] == (960, 73026)
     assert sizes["bc5cdr-disease"][0] == 4424 - 61
     assert {item.name for item in missing} == {"bc5cdr-chemical", "xl-bel", "askapatient", "cometa"}
-    notes = {item.name: item.note or "" for item in found}
-    assert notes["bc5cdr-disease"].endswith(
-        "mentions without a concept in the dictionary, counted as wrong: 6"
-    )
-    assert "counted as wrong" not in notes["ncbi-disease"]
 
 
 DISEASES = {"SpecificDisease", "CompositeMention"}

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from pipelines.base.console import InputError, note
 from trainers.data.reading import own_columns
@@ -14,8 +13,9 @@ from trainers.files import located
 from trainers.scores.pages.assessment import assess
 from trainers.scores.result_files import Table, load
 from trainers.scores.runs import Run, Sets, estimates_by_title, read_sets
+from trainers.scores.statistics.estimates import Floats
 from trainers.scores.statistics.significance import score_interval
-from trainers.scores.statistics.wording import cells
+from trainers.scores.statistics.wording import PAIRS, cells
 from trainers.scores.task import Predictions
 from trainers.scores.verdicts import Judged, judge_runs
 
@@ -59,30 +59,23 @@ def judged_part(run: Path, name: str, judged: Judged) -> dict[str, Any]:
         "low": min(ends),
         "high": max(ends),
         "changes": changes,
-        "are_pairs": any(change.cosines for change in changes),
+        "are_pairs": figures[0][0][0].startswith(PAIRS),
     }
 
 
 class TextChange(NamedTuple):
-    """A judged text, query or pair, the means of its figures x 100 before and after, and of a pair its two cosines."""
+    """A judged text or query with the means of its figures, or a pair with its cosine, x 100, and the gain."""
 
     text: str
     before: float
     after: float
-    cosines: tuple[float, float] | None = None
-
-    @property
-    def gain(self) -> float:
-        """By how much it is better."""
-        return self.after - self.before
+    gain: float
 
 
 def text_changes(run: Path, before: Sets, after: Sets, settings: Mapping[str, Any]) -> list[TextChange]:
     """Return the judged texts or pairs whose figures are known before and after, if the table is still there.
 
-    `settings` are those of the scores. A pair counts only if its cosine went where its rank did: all others
-    may
-    have moved past it.
+    `settings` are those of the scores.
     """
     from trainers.scores.tables.judge import read_judge
 
@@ -98,7 +91,7 @@ def text_changes(run: Path, before: Sets, after: Sets, settings: Mapping[str, An
         note(f"{run}: no texts of {source} that gained or lost ({error})")
         return []
     if items.statistic in ("spearman", "ap"):
-        return _pair_changes(task.texts, next(iter(before.values())).items, items)
+        return _pair_changes(task.texts, next(iter(before.values())).items.predicted, items)
     outcomes = defaultdict[str, list[tuple[float, float]]](list)
     for name in after.keys() & before.keys():
         old, new = before[name].items, after[name].items
@@ -107,17 +100,16 @@ def text_changes(run: Path, before: Sets, after: Sets, settings: Mapping[str, An
                 if not np.isnan(pair).any():
                     outcomes[str(task.texts[number])].append((100 * pair[0], 100 * pair[1]))
     means = {text: np.mean(figures, axis=0) for text, figures in outcomes.items()}
-    return [TextChange(text, float(old), float(new)) for text, (old, new) in means.items()]
+    return [TextChange(text, old, new, new - old) for text, (old, new) in means.items()]
 
 
-def _pair_changes(texts: Sequence[str], before: Predictions, after: Predictions) -> list[TextChange]:
-    """Return pairs by how near the rank of their cosine is to that of their grade."""
-    target = after.gold if after.statistic == "ap" else rankdata(after.gold) / len(after.gold)
-    old, new = (rankdata(side.predicted) / len(side.predicted) for side in (before, after))
+def _pair_changes(texts: Sequence[str], before: Floats, after: Predictions) -> list[TextChange]:
+    """Return the pairs whose cosine is another: a gain if it is higher, or of a grade below the middle lower."""
+    count, middle = len(after.gold), (after.gold.min() + after.gold.max()) / 2
     changes = []
-    for row, (first, second) in enumerate(zip(texts[: len(target)], texts[len(target) :], strict=True)):
-        cosines = float(before.predicted[row]), float(after.predicted[row])
-        if (new[row] - old[row]) * (cosines[1] - cosines[0]) > 0:
-            was, now = (100 - 100 * float(abs(side[row] - target[row])) for side in (old, new))
-            changes.append(TextChange(f"{first} | {second}", was, now, cosines))
+    for row, (first, second) in enumerate(zip(texts[:count], texts[count:], strict=True)):
+        old, new = 100 * before[row], 100 * after.predicted[row]
+        if old != new:
+            gain = new - old if after.gold[row] > middle else old - new
+            changes.append(TextChange(f"{first} | {second}", old, new, gain))
     return changes

@@ -159,7 +159,7 @@ def find(data: str) -> list[Task | Missing]:
 
 
 def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
-    """Return a set, which no paper averages, its note with the number of mentions that can only be wrong."""
+    """Return a set, which no paper averages."""
     title, pattern = benchmark.title, benchmark.pattern
     dictionary = find_file(benchmark.dictionary, usual_places(benchmark.folders, data))
     folder = dictionary.parent if dictionary else data
@@ -181,16 +181,13 @@ def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
     note = f"{len(mentions)} of {published} mentions" if len(mentions) < published else benchmark.note
     if remark := find_file(REMARK, [folder]):
         note = " ".join(line for _, line in filled_lines(remark))
-    linkable = frozenset().union(*names.values())
-    lost = sum(not mention.ids & linkable for mention in mentions)
-    count = f"mentions without a concept in the dictionary, counted as wrong: {lost}" if lost else None
     lines = [f"\t{'|'.join(parts)}\t{'|'.join(sorted(ids))}\n" for parts, ids in mentions]
     lines += [f"{entry}\t{'|'.join(sorted(ids))}\n" for entry, ids in names.items()]
     return Task(
         name=benchmark.name,
         title=title,
         source=str(folder),
-        note="; ".join(filter(None, (note, count))) or None,
+        note=note,
         files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in (dictionary, *paths)},
         counted=False,
         size=len(mentions),
