@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trainers.encoders.vectors import Vectors
 
@@ -30,7 +29,11 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
         vectors = Vectors.encode(model, texts)
         cosines.append({name: vectors.cosines(*sides) for name, sides in columns.items()})
     low = math.floor(10 * min(float(values.min()) for side in cosines for values in side.values())) / 10
-    shares = [{name: _histogram(values, low) for name, values in side.items()} for side in cosines]
+    bins = np.linspace(low, 1 + 1e-9, BINS + 1)
+    shares = []
+    for side in cosines:
+        counts = {name: np.histogram(values, bins)[0] for name, values in side.items()}
+        shares.append({name: (of / of.sum()).tolist() for name, of in counts.items()})
     return {
         "numbers": {name: len(rows) for name, rows in groups.items()},
         "low": low,
@@ -60,9 +63,3 @@ def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, 
         groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}
         groups["two sentences"] = [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)]
     return {name: pairs for name, pairs in groups.items() if pairs}
-
-
-def _histogram(values: NDArray[np.float64], low: float) -> list[float]:
-    """Return the shares of cosines in equal bins from `low` to 1."""
-    counts, _ = np.histogram(values, np.linspace(low, 1 + 1e-9, BINS + 1))
-    return [float(share) for share in counts / len(values)]
