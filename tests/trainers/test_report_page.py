@@ -17,8 +17,7 @@ from small_trainings import Capsys, error_line, prepared, read_log, train
 from trainers.data.examples import from_text
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.scores.pages.training import TITLES, charts
-from trainers.scores.pages.vectors_moved import change_of
+from trainers.scores.pages.training import TITLES, change_of, charts
 from trainers.settings import objective_names
 
 HOSTILE = "<img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }} text.txt"

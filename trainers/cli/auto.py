@@ -222,10 +222,9 @@ def _judge(starts: Sequence[Start], suites: Sequence[Suite], options: AutoOption
 
     Show how they compare, and write it beside them.
     """
-    from trainers.scores.contenders import trained, untouched
     from trainers.scores.pages.verdict_table import records, verdict_table
     from trainers.scores.result_files import show as show_tables
-    from trainers.scores.verdicts import AUTO, Judged, verdict_on
+    from trainers.scores.verdicts import AUTO, Judged, trained, untouched, verdict_on
 
     settings = {"shots": options.shots, "columns": options.columns}
     files = dict[str, list[Path]]()

@@ -165,12 +165,11 @@ def _score(options: EvaluateOptions, model: str, suites: Sequence[Suite]) -> tup
 
 def _judge(options: EvaluateOptions, folders: Mapping[str, Path], suites: Sequence[Suite]) -> None:
     """Score the encoders that runs began from too, unless they have been, and show the verdict on each table."""
-    from trainers.scores.contenders import starts_of
     from trainers.scores.pages.assessment import assess
     from trainers.scores.pages.verdict_table import verdict_table
     from trainers.scores.runs import Run
     from trainers.scores.scoring import score_into
-    from trainers.scores.verdicts import is_judged, judge_runs
+    from trainers.scores.verdicts import is_judged, judge_runs, starts_of
 
     tables = [suite for suite in suites if is_judged(suite.name)]
     starts = starts_of(options.models, options.parts) if tables else []

@@ -1,23 +1,73 @@
 """Verdicts on encoders by their stored scores, beside the one to start from: the same for every command."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.base.console import InputError
+from pipelines.base.console import InputError, note_once
 from pipelines.base.files import read_json
-from trainers.scores.contenders import starts_of
-from trainers.scores.result_files import load
+from trainers.encoders.location import Source
+from trainers.scores.provenance import find_start
+from trainers.scores.result_files import load, read_recipe, results_folder
 from trainers.scores.runs import Run, Sets, check_items, estimates_by_title, read_sets
+from trainers.scores.scoring import opened, score_into
 from trainers.scores.statistics.candidates import Leak
 from trainers.scores.statistics.verdict import Verdict, decide
 from trainers.scores.statistics.wording import LEAKS
 from trainers.scores.suites import SMOKE_TEST
-from trainers.scores.task import PREFIX
+from trainers.scores.task import PREFIX, Suite
+from trainers.settings import Pooling
 
 AUTO = "auto.json"  # what `train auto` leaves in the folder of its candidates
 UNDEFINED = "a figure is undefined, because all cosines or all grades are equal"
+
+
+class Contender(NamedTuple):
+    """An encoder to judge: its title, how to open it, and where its scores stand."""
+
+    title: str
+    name: str
+    pooling: Pooling | None
+    folder: Path
+
+    def score(self, suites: Iterable[Suite], settings: Mapping[str, object] = {}) -> list[Path]:
+        """Return the results files, one a suite; what has been scored is not again."""
+        encoder = opened(self.name, pooling=self.pooling)
+        return [score_into(encoder, suite, self.folder, settings=settings) for suite in suites]
+
+
+def trained(run: Path) -> Contender:
+    """Return a run's encoder."""
+    return Contender(str(run), str(run), None, results_folder(str(run)))
+
+
+def untouched(source: Source, pooling: Pooling, parts: Sequence[str] = ()) -> Contender:
+    """An encoder as it is without a training; one that has no pooling of its own gets that of the training."""
+    own = None if source.modules() else pooling
+    folder = results_folder(source.name, [*filter(None, [own]), *parts], source=source)
+    title = Path(source.name).name if Path(source.name).is_absolute() else source.name
+    return Contender(title, source.name if source.is_of_hub else str(source.folder), own, folder)
+
+
+def starts_of(names: Iterable[str], parts: Sequence[str] = ()) -> list[Contender]:
+    """Return the distinct encoders that runs began from.
+
+    A model that is no run has none, nor one whose start is gone.
+
+    `parts` are the settings of the scores that are not the default.
+    """
+    starts = dict[Contender, None]()
+    for name in names:
+        run = Path(name).expanduser()
+        recipe = read_recipe(run)
+        if recipe is None:
+            continue
+        try:
+            starts[untouched(find_start(run, recipe), recipe["pooling"], parts)] = None
+        except InputError as error:
+            note_once(f"{name} is not beside the untouched encoder: {error}")
+    return [*starts]
 
 
 def is_judged(suite: str) -> bool:
