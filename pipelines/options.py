@@ -218,6 +218,8 @@ class ExportOptions(OutputOptions):
     """For hf: make it public."""
     license: str = "unknown"
     """For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0."""
+    carry: bool = False
+    """For a view: the rows of the tables that were ingested, with all of their columns, and the view of each."""
     limit: Limit = None
     """Only the first N rows."""
     dry_run: Annotated[bool, OUTPUT] = False

@@ -1,5 +1,7 @@
 """The commands of `augment` besides those of views, each a function `NAME_command`."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
@@ -96,6 +98,7 @@ def export_command(options: ExportOptions) -> None:
     from pipelines.base.files import sibling_path
     from pipelines.inspection.opened import open_path
     from pipelines.outputs.export import export, push
+    from pipelines.outputs.own_columns import with_own_columns
 
     to, out = options.to, options.out
     is_hub = to.startswith("hf:")
@@ -109,23 +112,26 @@ def export_command(options: ExportOptions) -> None:
         )
     if options.public and options.license == "unknown":
         raise InputError("--public needs the licence of the texts, as --license cc-by-4.0")
-    dataset = open_path(options.path)
-    rows = dataset.first(options.limit)
-    if options.dry_run:
-        preview = {"out": to, "rows": rows, "files to read": len(dataset.shards)}
-        show_json(preview) if options.as_json else table(("", "would be"), preview.items())
-        return
-    if is_hub:
-        address = push(dataset, rows, options)
-        facts: dict[str, object] = {"out": address, "public": options.public}
-        line = f"{address}: {'public' if options.public else 'private'}"
-    else:
-        target = out or sibling_path(options.path, to)
-        is_new = export(dataset, rows, target, options)
-        facts = {"out": str(target), "rows": rows}
-        line = f"{target} is already complete, nothing done"
-        if is_new:
-            line = f"{counted(rows, 'row')} written to {target}"
+    with TemporaryDirectory() as spool:
+        dataset = open_path(options.path)
+        if options.carry:
+            dataset = with_own_columns(dataset, Path(spool))
+        rows = dataset.first(options.limit)
+        if options.dry_run:
+            preview = {"out": to, "rows": rows, "files to read": len(dataset.shards)}
+            show_json(preview) if options.as_json else table(("", "would be"), preview.items())
+            return
+        if is_hub:
+            address = push(dataset, rows, options)
+            facts: dict[str, object] = {"out": address, "public": options.public}
+            line = f"{address}: {'public' if options.public else 'private'}"
+        else:
+            target = out or sibling_path(options.path, to)
+            is_new = export(dataset, rows, target, options)
+            facts = {"out": str(target), "rows": rows}
+            line = f"{target} is already complete, nothing done"
+            if is_new:
+                line = f"{counted(rows, 'row')} written to {target}"
     show_json(facts) if options.as_json else show(line)
 
 

@@ -32,7 +32,8 @@ def export(dataset: Dataset, rows: int, out: Path, options: ExportOptions) -> bo
     """
     recipe, to = beside(out, RECIPE_FILE), options.to
     plan = {"kind": "export", "--to": to, "--limit": rows, "the dataset's sha256": dataset.digest}
-    settings = {"path": str(dataset.path), "to": to, "limit": rows if rows < dataset.rows else None}
+    limit = rows if rows < dataset.rows else None
+    settings = {"path": str(dataset.path), "to": to, "carry": options.carry or None, "limit": limit}
     if out.is_dir():
         raise InputError(f"{out} is a folder: choose another --out")
     with locked_file(out):

@@ -29,13 +29,18 @@ def read_rows(source: Source, options: IngestOptions) -> Iterator[Row]:
     if source.format in TEXT_FORMATS:
         rows = checked(source, _text_rows(source, join, by_paragraph=options.split is not None))
     else:
-        names = {options.column or "text", options.label_column, options.pair_column}
-        table = open_table(source, names.union(TEXT_COLUMNS))
-        rows = table.rows(_find(table, options), ("text", "pair"))
+        table = opened_table(source, options)
+        rows = table.rows(chosen_columns(table, options), ("text", "pair"))
     return split_sentences(rows, options.language, join) if options.split else rows
 
 
-def _find(table: Table, options: IngestOptions) -> dict[str, str]:
+def opened_table(source: Source, options: IngestOptions) -> Table:
+    """The table in a source; a CSV's first row is its header if it names one of the columns to read."""
+    names = {options.column or "text", options.label_column, options.pair_column}
+    return open_table(source, names.union(TEXT_COLUMNS))
+
+
+def chosen_columns(table: Table, options: IngestOptions) -> dict[str, str]:
     """The columns to read, as a table spells them; raises InputError if it has none of texts."""
     others, column = {"label": options.label_column, "pair": options.pair_column}, options.column
     texts = [column] if column else TEXT_COLUMNS

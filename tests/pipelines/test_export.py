@@ -44,6 +44,41 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
 
 
+def test_a_view_is_exported_beside_the_columns_of_the_own_table(augment: Augment) -> None:
+    """Rows of one text have its view each, those of no sentence none; the order is that of the table."""
+    rows = [
+        ("7", "A dog runs.", "x"),
+        ("8", "A cat sleeps.", "y"),
+        ("9", "", "x"),
+        ("10", " A dog runs. ", "z"),
+    ]
+    table = [dict(zip(("id", "body", "user.name"), row, strict=True)) for row in rows]
+    with Path("own.csv").open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([table[0], *(row.values() for row in table)])
+    Path("own.jsonl").write_text("\n".join(map(json.dumps, table)), encoding="utf-8")
+    for name in ("own.csv", "own.jsonl"):
+        made = [["ingest", name, "--column", "body", "--overwrite"], ["repeat", "--rate", 1, "--overwrite"]]
+        made.append(["export", "data/views/repeat", "--to", "csv", "--carry", "--overwrite"])
+        for command in made:
+            assert augment(*command).code == 0
+        with Path("data/views/repeat.csv").open(newline="", encoding="utf-8") as stream:
+            exported = [*csv.DictReader(stream)]
+        assert [{key: row[key] for key in table[0]} for row in exported] == table
+        made_views = datasets.load_from_disk("data/views/repeat").to_list()
+        assert len(made_views) == 2
+        views = {row["text"]: (row["view"], row["status"]) for row in made_views}
+        for row in exported:
+            assert (row["view"], row["status"]) == views.get(row["body"].strip(), ("", ""))
+    assert "nothing done" in augment(*made[2][:-1]).out
+    is_refused(augment("export", "data/sentences", "--carry"), "data/sentences is no view of sentences")
+    Path("own.jsonl").write_text(json.dumps({"body": "a dog", "status": "ok"}), encoding="utf-8")
+    is_refused(
+        augment("export", "data/views/repeat", "--to", "jsonl", "--carry"), "own.jsonl has changed since"
+    )
+    assert augment(*made[0]).code == augment(*made[1]).code == 0
+    is_refused(augment(*made[2]), "own.jsonl has a column 'status': rename it")
+
+
 CONTROLS = [chr(number) for number in (*range(1, 32), *range(127, 160), 0x2028, 0x2029)]
 PIECES = st.lists(st.sampled_from([*CONTROLS, "\r\n", '"', ",", ";", "\ufeff", "a", "ä"]), max_size=6).map(
     "".join

@@ -151,7 +151,7 @@ def test_what_a_library_warns_of_is_said_in_one_line(
     versions = {"sentence_transformers": "99.0.0"}
     file.write_text(json.dumps({**json.loads(file.read_text()), "__version__": versions}))
     load_encoder(folder, "cpu")
-    (line,) = caplog.messages
+    (line,) = (record.getMessage() for record in caplog.records if record.name == "augment")
     assert line.startswith(
         f"encoder {folder}: This model was created with Sentence Transformers version 99.0.0"
     )
