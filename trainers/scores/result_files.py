@@ -164,7 +164,7 @@ def notes(scores: Scores) -> list[str]:
         is_negative = metric == "score" and value is not None and value < 0
         remarks += [(item["title"], item["note"])] if item["note"] else []
         remarks += [(item["title"], undefined)] if value is None else []
-        remarks += [(item["title"], "is negative: are the grades the wrong way round?")] if is_negative else []
+        remarks += [(item["title"], "is negative: are the grades distances?")] if is_negative else []
     leaks = [(item["title"], item["seen_in_training"]) for item in sets if item["seen_in_training"]]
     seen, chosen = (", ".join(title for title, leak in leaks if leak[kind]) for kind in ("texts", "dev"))
     return [
