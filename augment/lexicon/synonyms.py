@@ -10,6 +10,7 @@ from pathlib import Path
 from augment.lexicon.wordnet import Entry, WordNet
 from augment.text.edits import Token, matching_case
 from augment.text.english import INFLECTED, inflect, tagger, wants_an, written_words
+from augment.text.facts import Change
 from augment.text.words import FUNCTION_WORDS, fixed_places, replaceable, word_list
 from augment.types import Edit
 
@@ -138,16 +139,11 @@ class English:
         senses = self._senses(lemma, part)
         names = REVIEWED.get((part, lemma), ()) if self._is_reviewed else usual_names(senses, lemma)
         tag = corrected(tag, word, lemma)
-        is_certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         weights: dict[str, float] = defaultdict(float)
         for entries, share in senses if names else ():
             for name, uses in entries:
-                # If a past form may be a participle, only verbs with a single form for both have one.
-                is_sure = is_certain or len(_pasts(name)) == 1
-                form = inflect(name, tag) if name in names and is_sure else None
-                # "stuff" is no plural, as "materials" and "woods" are.
-                is_plural = tag != "NNS" or form != name or name.endswith("s")
-                if form in written_words(LEAST_ZIPF) and form != word and is_plural:
+                form = form_like(name, lemma, tag) if name in names else None
+                if form in written_words(LEAST_ZIPF) and form != word:
                     weights[form] += share**2 * (uses + 0.5) ** 1.5
         return tuple(sorted(weights.items()))
 
@@ -189,17 +185,19 @@ def usual_names(senses: Sequence[tuple[list[Entry], float]], lemma: str) -> set[
     return {name for name, share in shares.items() if share >= USUAL_SHARE} or {*shares}
 
 
-def agreement(tokens: Sequence[Token], new: str) -> Edit | None:
-    """The edit of an "a" or "an" before the last of some tokens, if that becomes `new`, which needs the other one."""
-    place = len(tokens) - 2
-    if place > 0 and tokens[place].text in "\"'“‘":
-        place -= 1
-    if place < 0 or tokens[place].text.lower() not in ("a", "an"):
-        return None
-    old, article = tokens[place], "an" if wants_an(new) else "a"
-    if old.text.lower() == article:
-        return None
-    return old.becomes(article.upper() if new.isupper() else matching_case(old.text, article))
+def edits_of(text: str, tokens: Sequence[Token], change: Change) -> list[Edit]:
+    """A change as edits; the second is that of an "a" or "an" before it which no longer agrees."""
+    first, end = tokens[change.first], tokens[change.end - 1].end
+    new = matching_case(first.text, change.new)
+    edits = [Edit(first.start, end, text[first.start : end], new)]
+    before = [token for token in tokens[max(change.first - 2, 0) : change.first] if token.text not in "\"'“‘"][
+        -1:
+    ]
+    for old in before:
+        article = "an" if wants_an(new) else "a"
+        if old.text.lower() in {"a", "an"} - {article}:
+            edits.append(old.becomes(article.upper() if new.isupper() else matching_case(old.text, article)))
+    return edits
 
 
 def tags_of(rows: Sequence[Sequence[Token]]) -> list[list[str]]:
@@ -217,6 +215,16 @@ def tags_of(rows: Sequence[Sequence[Token]]) -> list[list[str]]:
 def _parts(word: str) -> tuple[str, ...]:
     match = _CLITIC.match(word)
     return match.groups() if match else (word,)
+
+
+def form_like(name: str, lemma: str, tag: str) -> str | None:
+    """The form of a word for the tag of another one, whose lemma is given; None if it is none or not sure."""
+    # If a past form may be a participle, only verbs with a single form for both have one.
+    if tag in ("VBD", "VBN") and len(_pasts(lemma)) == 1 < len(_pasts(name)):
+        return None
+    form = inflect(name, tag)
+    # "stuff" is no plural, as "materials" and "woods" are.
+    return None if tag == "NNS" and form == name and not name.endswith("s") else form
 
 
 def _pasts(verb: str) -> set[str | None]:

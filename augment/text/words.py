@@ -6,7 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 
@@ -53,6 +53,8 @@ _GLUE_INSIDE = frozenset("-:.\u2010\u2011'’")
 _LITERALS = regex.compile(r"(?:\(\?:)?((?:[\w'-]++\??+\|?+)++)\)?(?:\(\?[=!<].*)?")
 """An item of a pattern that is one of some words, whatever must stand around it."""
 _OPTIONAL = regex.compile(r".\?")
+Pattern = tuple[str, ...]
+"""The items of a pattern over words and tags, as in `matches`."""
 _SENTENCE_ENDS = frozenset(".!?…:\"“”‘'«»([{*-–—•")
 
 
@@ -73,17 +75,26 @@ def replaceable(tokens: Sequence[Token]) -> list[int]:
     A capital marks a name, except at the beginning of a sentence. Parts of addresses, tags and compounds
     ("#word", "U.S.-led", "http://...", "3-year") are left out.
     """
+    return [
+        index
+        for index in plain_places(tokens)
+        if tokens[index].kind == "word" and len(tokens[index].text) > 1 and is_alphabetic(tokens[index].text)
+    ]
+
+
+def plain_places(tokens: Sequence[Token]) -> list[int]:
+    """The same for any tokens: also numbers, punctuation, single letters, "I'm" and "don't"."""
     # Whether each token touches the one before it, and whether the last touches one after it.
     touches = [False, *[left.end == right.start for left, right in pairwise(tokens)], False]
     return [
         index
-        for index, (_, _, word, kind) in enumerate(tokens)
-        if kind == "word"
-        and len(word) > 1
-        and is_alphabetic(word)
-        and (word.islower() or _is_plain(tokens, index))
-        and not (touches[index] and _glues(tokens[index - 1], touches[index - 1]))
-        and not (touches[index + 1] and _glues(tokens[index + 1], touches[index + 2]))
+        for index, token in enumerate(tokens)
+        if token.kind == "other"
+        or (
+            _is_plain(tokens, index)
+            and not (touches[index] and _glues(tokens[index - 1], touches[index - 1]))
+            and not (touches[index + 1] and _glues(tokens[index + 1], touches[index + 2]))
+        )
     ]
 
 
@@ -101,11 +112,12 @@ def in_capitals(text: str) -> bool:
 
 
 def _is_plain(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a word with letters that are not lower-case is neither an acronym nor a name."""
+    """Whether a token is neither an acronym nor a name."""
     word = tokens[index].text
-    if word[1:].islower():
-        return index == 0 or tokens[index - 1].text in _SENTENCE_ENDS
-    return not any(map(str.isupper, word))
+    if not any(map(str.isupper, word)) or word[:2] in ("I", "I'", "I’"):
+        return True
+    begins = index == 0 or tokens[index - 1].text in _SENTENCE_ENDS
+    return begins and not any(map(str.isupper, word[1:]))
 
 
 def _glues(token: Token, touches_next: bool) -> bool:
@@ -169,44 +181,52 @@ def _lower_words(text: str) -> list[str]:
     return [word.lower() for word in _LETTERS.findall(text)]
 
 
+def matches(
+    index: Mapping[str, Sequence[Pattern]], tokens: Sequence[Token], tags: Sequence[str]
+) -> Iterator[tuple[Pattern, list[range]]]:
+    """The patterns that a sentence matches, each with the places of the tokens of all and of its groups.
+
+    A pattern's items are words one after another: `soon|later` is one of these words in any case, `<VB.>` one
+    with such a Penn tag, `...` sixty words at most, `^` and `$` are the sentence's ends, `?` after a tag makes
+    its word optional, `+` repeatable; `(` and `)` are a group. `index` is of `by_needed_word`.
+    """
+    parts = [f"{token.text}/{tag} " for token, tag in zip(tokens, tags, strict=True)]
+    sentence, ends = "".join(parts), [*accumulate(map(len, parts))]
+    words = {token.text.casefold().partition("/")[0] for token in tokens}
+    for pattern in {pattern for word in ("", *words) for pattern in index.get(word, ())}:
+        for match in _compiled(pattern).finditer(sentence, overlapped=True):
+            spans = match.regs
+            yield (
+                pattern,
+                [range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1) for start, end in spans],
+            )
+
+
 def fixed_places(kind: str, tokens: Sequence[Token], tags: Sequence[str]) -> set[int]:
     """The places of tokens that are in a construction of the list for that kind of change.
 
-    A line of the list is a kind and a pattern of the words one after another: `soon|later` is one of these
-    words in any
-    case, `<VB.>` one with such a Penn tag, `...` sixty words at most, `^` and `$` are the sentence's ends, `?`
-    after a tag makes its word optional, `+` repeatable.
+    A line of the list is a kind and a pattern, as in `matches`.
     """
-    parts = [f"{token.text}/{tag} " for token, tag in zip(tokens, tags, strict=True)]
-    ends = [*accumulate(map(len, parts))]
-    sentence = "".join(parts)
-    words = {token.text.casefold().partition("/")[0] for token in tokens}
-    index = _patterns(kind)
-    patterns = {pattern for word in ("", *words) for pattern in index.get(word, ())}
-    all_matches = (_compiled(pattern).finditer(sentence, overlapped=True) for pattern in patterns)
-    spans = [match.span() for matches in all_matches for match in matches]
-    return {
-        place
-        for start, end in spans
-        for place in range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1)
-    }
+    return {place for _, spans in matches(_patterns(kind), tokens, tags) for place in spans[0]}
 
 
 @cache
-def _compiled(pattern: str) -> regex.Pattern[str]:
-    return regex.compile(pattern, regex.IGNORECASE)
+def _compiled(pattern: Pattern) -> regex.Pattern[str]:
+    return regex.compile(rf"(?<!\S){''.join(map(_item, pattern))}", regex.IGNORECASE)
 
 
 @cache
-def _patterns(kind: str) -> Mapping[str, list[str]]:
-    """The patterns of a kind by the words of which a sentence must have one; by "" those that need none."""
-    index = defaultdict[str, list[str]](list)
-    for name, items in word_groups("fixed"):
-        if name == kind:
-            pattern = rf"(?<!\S){''.join(map(_item, items))}"
-            groups = filter(None, map(_literals, items))
-            for word in min(groups, key=lambda group: len(group & FUNCTION_WORDS), default=[""]):
-                index[word].append(pattern)
+def _patterns(kind: str) -> Mapping[str, list[Pattern]]:
+    return by_needed_word(tuple(items) for name, items in word_groups("fixed") if name == kind)
+
+
+def by_needed_word(patterns: Iterable[Pattern]) -> Mapping[str, list[Pattern]]:
+    """Patterns by the words of which a sentence must have one; by "" those that need none."""
+    index = defaultdict[str, list[Pattern]](list)
+    for pattern in patterns:
+        groups = filter(None, map(_literals, pattern))
+        for word in min(groups, key=lambda group: len(group & FUNCTION_WORDS), default=[""]):
+            index[word].append(pattern)
     return index
 
 
@@ -219,7 +239,7 @@ def _literals(item: str) -> frozenset[str]:
 
 def _item(item: str) -> str:
     """The regular expression, over words with their tags, of one item of a pattern."""
-    if item in ("^", "$"):
+    if item in ("^", "$", "(", ")"):
         return item
     if item == "...":
         return r"(?:\S+ ){0,60}?"

@@ -8,10 +8,10 @@ from pydantic import field_validator
 
 from augment.lexicon import wordnet
 from augment.lexicon.antonyms import antonyms
-from augment.lexicon.synonyms import English, agreement, english, tags_of
+from augment.lexicon.synonyms import English, edits_of, english, tags_of
 from augment.protected_terms import ProtectedTermsView, touches
-from augment.text.edits import Token, apply_edits, matching_case, tokens
-from augment.text.facts import Change, names, numbers
+from augment.text.edits import Token, apply_edits, tokens
+from augment.text.facts import names, numbers
 from augment.text.negation import is_negation, negations
 from augment.view import Edit, Runtime, ViewResult
 
@@ -86,14 +86,6 @@ class Contradiction(ProtectedTermsView):
             yield from negations(text, words, tags)
         elif kind in ("number", "name"):
             changes = numbers(words, tags, rng) if kind == "number" else names(words, tags, rng)
-            yield from (_edits(text, words, change) for change in changes)
+            yield from (edits_of(text, words, change) for change in changes)
         elif not any(is_negation(word.text.lower()) for word in words):
-            yield from (_edits(text, words, change) for change in antonyms(self._english, words, tags))
-
-
-def _edits(text: str, words: Sequence[Token], change: Change) -> list[Edit]:
-    """A change as edits, with the article before it."""
-    start, end = words[change.first].start, words[change.end - 1].end
-    new = matching_case(words[change.first].text, change.new)
-    article = agreement(words[max(change.first - 2, 0) : change.first + 1], new)
-    return [Edit(start, end, text[start:end], new), *([article] if article else [])]
+            yield from (edits_of(text, words, change) for change in antonyms(self._english, words, tags))

@@ -1,17 +1,20 @@
 """Replace a share of the content words by WordNet synonyms (BSL, section 4.4: 30% of the words)."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Literal, Self
 
 from pydantic import Field
 
 from augment.errors import warn_once
 from augment.lexicon import wordnet
-from augment.lexicon.synonyms import English, Weighted, agreement, english
+from augment.lexicon.phrases import phrases
+from augment.lexicon.synonyms import English, Weighted, edits_of, english, tags_of
 from augment.protected_terms import ProtectedTermsView, touches
-from augment.text.edits import Token, apply_edits, matching_case, tokens
+from augment.text.edits import Token, apply_edits, tokens
 from augment.text.english import is_english
+from augment.text.facts import Change
 from augment.text.words import in_capitals, rounded
 from augment.view import JSON, Edit, Runtime, ViewResult
 
@@ -70,31 +73,47 @@ class Synonym(ProtectedTermsView):
             sentences = [*map(tokens, block)]
             if not is_english(sentences):
                 warn_once("synonym: most words are not English, which alone has synonyms")
-            views += map(self._view, block, rngs, sentences, self._english.choices(sentences))
+            choices = self._english.choices(sentences)
+            is_reviewed = self.words == "reviewed"
+            expressions = map(phrases, sentences, tags_of(sentences)) if is_reviewed else repeat([])
+            views += map(self._view, block, rngs, sentences, choices, expressions)
         return views
 
     def _view(
-        self, text: str, rng: random.Random, words: list[Token], choices: dict[int, Weighted]
+        self,
+        text: str,
+        rng: random.Random,
+        words: list[Token],
+        choices: Mapping[int, Weighted],
+        expressions: Sequence[tuple[Change, ...]],
     ) -> ViewResult:
-        """Replace drawn words: `fraction` (None: all) of the eligible ones on average, and at least `at_least`."""
-        if spans := self.protected_spans(text):
-            choices = {place: choices[place] for place in choices if not touches(spans, *words[place][:2])}
-        if not choices:
+        """Make drawn changes: `fraction` (None: all) of the eligible ones on average, and at least `at_least`."""
+        synonyms = [
+            (Change(place, place + 1, rng.choices(*zip(*weighted, strict=True))[0]),)
+            for place, weighted in choices.items()
+        ]
+        eligible = self._eligible(text, words, [*rng.sample(expressions, len(expressions)), *synonyms])
+        if not eligible:
             reason = "capitals" if in_capitals(text) else "no-eligible-word"
             return ViewResult(text, "unchanged", reason, target_fraction=self.fraction)
         fraction = self.fraction or 1
-        number = max(rounded(fraction * len(choices), rng), min(self.at_least, len(choices)))
-        drawn = rng.sample([*choices], number)
-        share = len(drawn) / len(choices)
-        if not drawn:
+        number = max(rounded(fraction * len(eligible), rng), min(self.at_least, len(eligible)))
+        share = number / len(eligible)
+        if not number:
             return ViewResult(text, "unchanged", "none-drawn", None, (), self.fraction, share)
-        edits: list[Edit] = []
-        for place in sorted(drawn):
-            forms, weights = zip(*choices[place], strict=True)
-            word = words[place]
-            new = matching_case(word.text, rng.choices(forms, weights)[0])
-            article = agreement(words[max(place - 2, 0) : place + 1], new)
-            if article and not touches(spans, article.start, article.end):
-                edits.append(article)
-            edits.append(word.becomes(new))
+        edits = sorted(chain.from_iterable(rng.sample(eligible, number)))
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
+
+    def _eligible(
+        self, text: str, words: Sequence[Token], changes: Iterable[tuple[Change, ...]]
+    ) -> list[list[Edit]]:
+        """The edits of changes that touch no protected term and none of the changes before them."""
+        spans, taken, eligible = self.protected_spans(text), set[int](), list[list[Edit]]()
+        for parts in changes:
+            rows = [edits_of(text, words, part) for part in parts]
+            edits = [edit for row in rows for edit in row if not touches(spans, edit.start, edit.end)]
+            offsets = {offset for edit in edits for offset in range(edit.start, edit.end)}
+            if {row[0] for row in rows} <= {*edits} and taken.isdisjoint(offsets):
+                taken |= offsets
+                eligible.append(edits)
+        return eligible

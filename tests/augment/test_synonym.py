@@ -13,7 +13,7 @@ from augment.errors import warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.synonyms import English, english
 from augment.text.edits import apply_edits, tokens
-from augment.text.words import FUNCTION_WORDS, word_list
+from augment.text.words import word_list
 from augment.view import ViewResult, ViewSpec, make_view, row_seed
 
 SENTENCES = {
@@ -50,14 +50,13 @@ def test_the_given_share_of_words_changes_in_real_sentences_and_nothing_else() -
         assert apply_edits(text, one.edits) == one.text
         assert (one.status == "unchanged") == (one.text == text) == (not one.edits) == (one.reason is not None)
         for old, new in replaced(one):
-            assert old.lower() not in {*FUNCTION_WORDS, new.lower()}
-            assert (old + new).isalpha()
-            assert new[0].isupper() == old[0].isupper()
+            assert old.lower() != new.lower()
+            assert new[0].isupper() == old[0].isupper() or not old[0].isalpha() or new.startswith("I ")
     shares = [one.achieved_fraction for one in viewed if one.achieved_fraction is not None]
     assert mean(shares) == pytest.approx(0.3, abs=0.02)
     changed, possible = (sum(len(replaced(one)) for one in rows) for rows in (viewed, eligible))
     assert changed / possible == pytest.approx(0.3, abs=0.02)
-    news = {new.lower() for one in eligible for _, new in replaced(one)}
+    news = {new.lower() for one in eligible for _, new in replaced(one) if new.isalpha()}
     assert len(news) > 200
     rare = [new for new in news if zipf_frequency(new, "en") < 1.9]
     assert rare == [], "words that hardly anybody uses; spellings of rarer ones pass"
@@ -229,8 +228,20 @@ def test_the_first_draw_that_differs_and_passes_is_taken(real_wordnet: Path) -> 
     assert make_view(ViewSpec("synonym")).spec.params["candidates"] == 6
 
 
+def test_expressions_change_together_with_words_and_rebuild_the_view() -> None:
+    text = "Two  children in red hats don't sit near an old bridge, and 2 dogs look for a lot of bones."
+    views = built("synonym")([text] * 20, range(20))
+    assert all(apply_edits(text, view.edits) == view.text for view in views)
+    changes = {pair for view in views for pair in replaced(view)}
+    expected = {("near", "close to"), ("don't", "do not"), ("2", "two"), ("look for", "search for")}
+    assert changes >= {*expected, ("in", "wearing"), ("children", "kids"), ("a lot of", "many")}
+    assert max(len(view.edits) for view in views) > 5
+    for view in built("synonym", keep_pattern="near|2 dogs|look for a lot")([text] * 20, range(20)):
+        assert not {"near", "2", "look for", "a lot of"} & {old for old, _ in replaced(view)}
+
+
 def test_every_reviewed_word_of_a_sentence_is_replaced() -> None:
-    text = "A small child pushes a large car."
+    text = "The small child pushed a large car."
     for view in built("synonym")([text] * 20, range(20)):
         assert [old for old, _ in replaced(view)] == ["small", "child", "large", "car"]
 
@@ -277,7 +288,7 @@ FORMER_KEYS = {
 
 @pytest.mark.parametrize(("name", "share"), [("synonym", 0.8), ("mlm-fill", 0.5)])
 def test_a_reader_kept_most_views_of_the_sample(name: str, share: float) -> None:
-    """Sixty unpicked ones, read without knowing more than the question; those that are made as they were then."""
+    """Unpicked ones that were read with the question alone in mind; those that are made as they were then."""
     root = Path(__file__).parents[2]
     lines = (root / "pipelines/sample/sentences.txt").read_text(encoding="utf-8").splitlines()
     sentences = {xxh64_hexdigest(line.encode()): line for line in lines}
