@@ -52,8 +52,10 @@ def _form(item: str, words: Sequence[tuple[str, str]]) -> str | None:
     if not form:
         return word
     # The tagger takes "sits" for a noun.
-    lemma = verb_lemma(word, tag if tag[0] == "V" else "VBZ") or word
-    return form_like(name, lemma, corrected(tag, word, lemma)) if form.isdigit() else inflect(lemma, form)
+    verb = verb_lemma(word, tag if tag[0] == "V" else "VBZ")
+    if form.isdigit():
+        return form_like(name, verb or word, corrected(tag, word, verb or word))
+    return inflect(verb, form) if verb else None
 
 
 @cache

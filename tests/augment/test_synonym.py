@@ -51,12 +51,14 @@ def test_the_given_share_of_words_changes_in_real_sentences_and_nothing_else() -
         assert (one.status == "unchanged") == (one.text == text) == (not one.edits) == (one.reason is not None)
         for old, new in replaced(one):
             assert old.lower() != new.lower()
-            assert new[0].isupper() == old[0].isupper() or not old[0].isalpha() or new.startswith("I ")
+            same_case = new[0].isupper() == old[0].isupper()
+            assert same_case or new.isupper() or not (old + new).isalpha()
     shares = [one.achieved_fraction for one in viewed if one.achieved_fraction is not None]
     assert mean(shares) == pytest.approx(0.3, abs=0.02)
     changed, possible = (sum(len(replaced(one)) for one in rows) for rows in (viewed, eligible))
     assert changed / possible == pytest.approx(0.3, abs=0.02)
-    news = {new.lower() for one in eligible for _, new in replaced(one) if new.isalpha()}
+    pairs = [(old.lower(), new.lower()) for one in eligible for old, new in replaced(one)]
+    news = {new for old, new in pairs if (old + new).isalpha() and old[:4] != new[:4]}  # no forms of one verb
     assert len(news) > 200
     rare = [new for new in news if zipf_frequency(new, "en") < 1.9]
     assert rare == [], "words that hardly anybody uses; spellings of rarer ones pass"
