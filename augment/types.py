@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import chain
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import regex
@@ -233,9 +234,9 @@ class View(BaseModel):
         """Up to `number` views of each text to choose from, the first of them by its own seed."""
         for start in range(0, len(texts), DRAWN_TEXTS):
             block, own = texts[start : start + DRAWN_TEXTS], seeds[start : start + DRAWN_TEXTS]
-            further = [row_seed(seed, str(draw), "") for draw in range(1, number) for seed in own]
-            views = self([*block] * number, [*own, *further])
-            yield from (views[row :: len(block)] for row in range(len(block)))
+            draws = [[seed, *(row_seed(seed, str(draw), "") for draw in range(1, number))] for seed in own]
+            views = self([text for text in block for _ in range(number)], [*chain.from_iterable(draws)])
+            yield from (views[row : row + number] for row in range(0, len(views), number))
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:

@@ -70,13 +70,15 @@ class Synonym(ProtectedTermsView):
         views: list[ViewResult] = []
         for start in range(0, len(texts), BLOCK_TEXTS):
             block, rngs = texts[start : start + BLOCK_TEXTS], map(random.Random, seeds[start:])
-            sentences = [*map(tokens, block)]
+            distinct = list(dict.fromkeys(block))  # several draws of a text are of the same changes
+            sentences = [*map(tokens, distinct)]
             if not is_english(sentences):
                 warn_once("synonym: most words are not English, which alone has synonyms")
             choices = self._english.choices(sentences)
             is_reviewed = self.words == "reviewed"
             expressions = map(phrases, sentences, tags_of(sentences)) if is_reviewed else repeat([])
-            views += map(self._view, block, rngs, sentences, choices, expressions)
+            changes = dict(zip(distinct, zip(sentences, choices, expressions, strict=False), strict=True))
+            views += [self._view(text, rng, *changes[text]) for text, rng in zip(block, rngs, strict=False)]
         return views
 
     def _view(
