@@ -206,6 +206,10 @@ class Objective(nn.Module):
     def after_step(self, step: int, total: int) -> None:
         """Act on parameters and buffers after step `step` (from 1) of `total`; by default, do nothing."""
 
+    def chance_loss(self) -> float | None:
+        """Return the loss of an encoder to which all texts are the same; None if that depends on the texts."""
+        return None
+
     def is_collapsed(self, texts: Sequence[str]) -> bool:
         """Whether different texts have nearly one direction."""
         unit = nn.functional.normalize(self.encode(texts), dim=-1)

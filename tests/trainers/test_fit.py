@@ -11,7 +11,7 @@ from augment.record import record_folder
 from pipelines.base.console import TwinviewsError
 from trainers.settings import objective_names
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
-from trainers.training.fit import fit, make_optimizer
+from trainers.training.fit import collapse, fit, make_optimizer
 
 EXHAUSTIVE = pytest.mark.exhaustive
 POWER_CUTS: dict[str, tuple[dict[str, Any], int, int]] = {
@@ -159,6 +159,22 @@ def test_weights_that_the_last_step_spoils_are_not_kept(
         fit(objective, rows, tmp_path, seed=1)
 
 
+@pytest.mark.parametrize(
+    ("entry", "start", "said"),
+    [
+        ({"spread": 0.049}, None, "spread 0.049"),
+        ({"spread": 0.051}, None, None),
+        ({"dev": 59.9}, 65.0, "dev score 59.90, before the training it was 65.00"),
+        ({"dev": 60.1}, 65.0, None),
+        ({"dev": 1.0}, None, None),
+        ({"spread": 0.5, "loss": 1.0}, 65.0, None),
+    ],
+)
+def test_signs_of_collapse(entry: dict[str, float], start: float | None, said: str | None) -> None:
+    found = collapse(entry, start)
+    assert found is None if said is None else said in (found or "")
+
+
 def test_collapse_is_reported_once(
     tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys
 ) -> None:
@@ -180,5 +196,6 @@ def test_a_total_collapse_is_said_of_the_saved_encoder(
     assert train("contrastive", *small, "--lr", "0.5", "--out", tmp_path / "high") == 0
     said = capsys.readouterr().err
     assert "warning: the encoder has collapsed: three different texts have nearly the same vector" in said
+    assert "is that of guessing among 16 texts: lower --lr" in said
     assert train("contrastive", *small, "--lr", "1e-4", "--out", tmp_path / "low") == 0
     assert "warning" not in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """What contrastive learning trains: an encoder, perhaps beside a guide or itself as it was."""
 
 import copy
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +51,7 @@ class Contrastive(Taught):
             self.role = "start"
         elif params.guide is not None:
             self.teacher = load_model(params.guide)
+        self.hard_negatives = 0  # columns of them
         self.head = train_only_head(encoder, self.dimension) if params.head else nn.Identity()
 
     def columns(self, examples: Examples) -> Columns:
@@ -70,6 +72,7 @@ class Contrastive(Taught):
                 "no pair has a hard negative, which this preset trains on: "
                 "build them with --negative-view contradiction, or --pairs entailment --negatives"
             )
+        self.hard_negatives = len(examples.negatives)
         for column in examples.negatives:
             texts.append([text or STAND_IN for text in column])
             sides.append(self.tokenize(texts[-1], column="negative"))
@@ -86,6 +89,13 @@ class Contrastive(Taught):
         if self.teacher is not None:
             self.texts, values["taught"] = number_texts(texts[:2] if self.params.relate else texts)
         return Columns(tuple(sides), values)
+
+    def chance_loss(self) -> float | None:
+        """Return the logarithm of how many texts an anchor is compared with, None if the loss is of more."""
+        if self.hard_negatives or self.params.retain or self.params.relate:
+            return None
+        size = self.settings.batch_size
+        return math.log(size if self.params.negatives == "right" else 2 * size - 1)
 
     def forward(
         self,

@@ -1,5 +1,6 @@
 """What Mirror-BERT trains: an encoder that sees a string and its own corrupted copy."""
 
+import math
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -63,6 +64,10 @@ class Mirror(Objective):
             texts = [mask(text, self.params.span, Random(seed)) if same else text for text, seed, same in rows]
             batch = replace(batch, sides=(left, self.tokenize(texts, column="view_b")))
         return super().collate(batch)
+
+    def chance_loss(self) -> float | None:
+        """Return InfoNCE's logarithm of how many strings an anchor is compared with."""
+        return math.log(2 * self.settings.batch_size - 1) if self.params.loss == "infonce" else None
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
         """Return the mean loss of all processes' anchors, in nats for InfoNCE, and their vectors."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from trainers.scores.task import Task
 
 COLLAPSED = 0.05  # below this spread the mean cosine between sentences is above 0.997
+FALLEN = 5.0  # a development score this many points below the one before the training is more than noise
 
 
 class Fitted(NamedTuple):
@@ -263,12 +264,11 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         if is_first():
             lines = [json.dumps(line, sort_keys=True) + "\n" for line in log_lines(history)]
             write_if_changed(self.out / LOG, "".join(lines))
-        spread = history[-1].get("spread", 1.0)
-        if spread < COLLAPSED and not self.collapsed:
+        warning = collapse(history[-1], dev_scores(history).get(0))
+        if warning is not None and not self.collapsed:
             self.collapsed = True
             note(
-                f"warning: the encoder collapses: spread {spread:.3f} (0 = all sentences have one direction) "
-                f"at step {step}; lower --lr or start from another encoder"
+                f"warning: the encoder collapses: {warning} at step {step}; lower --lr or start from another encoder"
             )
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
@@ -330,3 +330,15 @@ def log_lines(history: History) -> list[dict[str, float]]:
         if "loss" in entry or DEV in entry:
             steps[entry["step"]].update(entry)
     return list(steps.values())
+
+
+def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
+    """Return how a log's entry shows a collapse, None if it does not.
+
+    `start` is the dev score before the training.
+    """
+    if entry.get("spread", 1.0) < COLLAPSED:
+        return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"
+    if start is not None and entry.get(DEV, start) < start - FALLEN:
+        return f"dev score {entry[DEV]:.2f}, before the training it was {start:.2f}"
+    return None

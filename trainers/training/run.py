@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
 SOME = 100  # rows among which different texts are looked for
+NEAR_CHANCE = 0.01  # nats between a loss and that of guessing
 FEW = 10  # optimiser steps; fewer hardly change an encoder
 
 
@@ -199,16 +200,20 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
     command = {"command": shlex.join(["train", *sys.argv[1:]])}
     write_if_changed(out / TIME, json.dumps(finished | command) + "\n")
     objective.cpu().save(out, model_card(plan.recipe, fitted.saved_step, fitted.dev, plan.source))
-    texts = list(dict.fromkeys(plan.examples.left[:SOME]))[:3]
+    for sign in _signs_of_collapse(objective, plan.examples, fitted):
+        note(f"warning: {sign}: lower --lr or start from another encoder")
+    what = f"encoder of {objective.dimension} dimensions{_outcome(fitted, training, total)}"
+    show(f"{out}: {what}; next: train evaluate {shlex.quote(str(out))}")
+
+
+def _signs_of_collapse(objective: Objective, examples: Examples, fitted: "Fitted") -> Iterator[str]:
+    """Yield how a trained encoder, as it is saved, shows that it tells no text from another."""
+    texts = list(dict.fromkeys(examples.left[:SOME]))[:3]
     if fitted.steps and len(texts) == 3 and objective.is_collapsed(texts):
-        note(
-            "warning: the encoder has collapsed: three different texts have nearly the same vector: "
-            "lower --lr or start from another encoder"
-        )
-    outcome = _outcome(fitted, training, total)
-    show(
-        f"{out}: encoder of {objective.dimension} dimensions{outcome}; next: train evaluate {shlex.quote(str(out))}"
-    )
+        yield "the encoder has collapsed: three different texts have nearly the same vector"
+    loss, chance = fitted.last["loss"], objective.chance_loss()
+    if chance is not None and abs(loss - chance) < NEAR_CHANCE:
+        yield f"the last loss, {loss:.2f}, is that of guessing among {math.exp(chance):.0f} texts"
 
 
 def _outcome(fitted: "Fitted", training: Training, total: int) -> str:
@@ -252,7 +257,10 @@ def _check_layers(objective: Objective, plan: Plan, name: str) -> None:
 
 
 def _check_prompts(objective: Objective, recipe: Mapping[str, Any]) -> None:
-    """Raise InputError for prompts of no use."""
+    """Say that an encoder's prompts for searches are not used; raises InputError for prompts of no use."""
+    known = objective.encoder.prompts
+    if not objective.prompts and "views" in recipe and known.get("query") and known.get("document"):
+        note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
     has_columns = objective.takes_prompts() and {"views", "graded"} & recipe.keys()
     if objective.prompts and not has_columns:
         raise InputError(
