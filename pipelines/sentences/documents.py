@@ -16,6 +16,7 @@ from pipelines.base.tables.table import Row
 JoinLines: TypeAlias = Callable[[Sequence[str]], str]
 NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BLOCKS = frozenset(NAMES["blocks"])
+NESTED_TOKENS = frozenset(["blockquote_open", "list_item_open"])
 MAX_MARKDOWN_DEPTH = 100
 """Levels of lists and quotations: each takes three of Python's frames."""
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.{3})[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -53,7 +54,10 @@ def _items(lines: Sequence[str], join: JoinLines) -> Iterator[str]:
 
 
 def document_paragraphs(text: str, format: str, join: JoinLines = " ".join) -> Iterator[str]:
-    """The headings, paragraphs, list items and table cells of Markdown or HTML."""
+    """The headings, paragraphs, list items and table cells of Markdown or HTML.
+
+    Raises ValueError if its parser would drop text.
+    """
     from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
 
     text = _rendered(text) if format == "markdown" else text
@@ -64,6 +68,8 @@ def document_paragraphs(text: str, format: str, join: JoinLines = " ".join) -> I
         root = html.document_fromstring(text.encode(), parser=parser)
     except etree.ParserError:  # there are only comments
         return
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
+        raise ValueError("its elements are nested more than 2,000 deep")
     etree.strip_elements(
         root, *NAMES["non_prose"], etree.Comment, etree.ProcessingInstruction, with_tail=False
     )
@@ -90,7 +96,10 @@ def _rendered(text: str) -> str:
     for extension in NAMES["extensions"]:
         text = re.sub(extension["pattern"], extension["replacement"], text)
     markdown = MarkdownIt("commonmark", {"maxNesting": MAX_MARKDOWN_DEPTH}).enable(["table", "strikethrough"])
-    return str(markdown.render(text))
+    tokens = markdown.parse(text)
+    if any(token.level >= MAX_MARKDOWN_DEPTH - 1 for token in tokens if token.type in NESTED_TOKENS):
+        raise ValueError(f"its lists and quotations are nested more than {MAX_MARKDOWN_DEPTH - 1} deep")
+    return str(markdown.renderer.render(tokens, markdown.options, {}))
 
 
 def split_sentences(rows: Iterable[Row], language: str, join: JoinLines = " ".join) -> Iterator[Row]:

@@ -146,14 +146,25 @@ def test_what_dialects_of_markdown_add_is_no_text_and_hides_none(text: str, expe
 
 
 @pytest.mark.parametrize(
-    ("form", "opening", "closing", "depth"),
-    [("html", "<div>", "</div>", 2_000), ("markdown", "> ", "", 98), ("markdown", "- ", "", 48)],
+    ("form", "opening", "closing", "read", "refused"),
+    [
+        ("html", "<div>", "</div>", 2_000, 5_000),
+        ("markdown", "> ", "", 98, 50_000),
+        ("markdown", "> ", "", 21, 100),
+        ("markdown", "- ", "", 48, 60),
+    ],
 )
-def test_deep_nesting_is_read(augment: Augment, form: str, opening: str, closing: str, depth: int) -> None:
-    text = f"{opening * depth}Hello there my friend.{closing * depth}"
-    Path(f"deep.{form}").write_text(text, encoding="utf-8")
-    augment("ingest", f"deep.{form}", "--split", "sentences", "--out", "deep")
+def test_deep_nesting_is_read_or_refused_but_never_dropped(
+    augment: Augment, form: str, opening: str, closing: str, read: int, refused: int
+) -> None:
+    for depth in (read, refused):
+        text = f"{opening * depth}Hello there my friend.{closing * depth}"
+        Path(f"{depth}.{form}").write_text(text, encoding="utf-8")
+    augment("ingest", f"{read}.{form}", "--split", "sentences", "--out", "deep")
     assert open_dataset(Path("deep")).read(0, 1)["text"].to_pylist() == ["Hello there my friend."]
+    Path("plain.txt").write_text("This one is fine.\n")
+    done = augment("ingest", "plain.txt", f"{refused}.{form}", "--split", "sentences", "--out", "both")
+    is_refused(done, f"{refused}.{form} cannot be read", "nested more than")
 
 
 def test_ingest_splits_documents_and_text(augment: Augment) -> None:
