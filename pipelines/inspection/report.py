@@ -10,7 +10,7 @@ from pipelines.base.record import write_recorded
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
 from pipelines.inspection.opened import QUANTILES, facts_of, sample_rows, statistics
 from pipelines.options import ReportOptions
-from pipelines.storage.card import public_plan
+from pipelines.storage.card import public_name, public_plan
 from pipelines.storage.dataset import REPORT_FILE, Dataset, read_plan
 
 ROWS_PER_REASON = 3
@@ -34,6 +34,7 @@ def write_report(out: Path, dataset: Dataset, options: ReportOptions) -> bool:
         "--rows": options.rows,
         "--sample": options.sample,
         "--seed": options.seed,
+        "--judge-encoder": options.judge_encoder,
         "the dataset's sha256": dataset.digest,
         "the version of twinviews": __version__,
     }
@@ -68,7 +69,8 @@ def report_html(dataset: Dataset, options: ReportOptions) -> str:
         quantiles=list(QUANTILES),
         groups={title: table.to_pylist() for title, table in groups.items()},
         sampling=sampling(summary),
-        command=f"augment report --rows {rows} --sample {options.sample} --seed {options.seed}",
+        command=f"augment report --rows {rows} --sample {options.sample} --seed {options.seed}"
+        + (f" --judge-encoder {public_name(options.judge_encoder)}" if options.judge_encoder else ""),
     )
 
 

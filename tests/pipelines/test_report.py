@@ -182,6 +182,12 @@ def test_a_report_says_what_the_statistics_say(unreported: Augment) -> None:
     unreported("report", "data/views/span-mask", "--rows", 6)
     page = Parsed(Path("data/views/span-mask.report.html").read_text(encoding="utf-8"))
     assert len([svg for svg in page.all("svg") if svg.get("class") == "histogram"]) == len(found.measures)
+    judged = ["report", "data/views/span-mask", "--rows", 6, "--judge-encoder", "starter"]
+    is_refused(unreported(*judged), "was made with other options")
+    assert unreported(*judged, "--overwrite").code == 0
+    html = Path("data/views/span-mask.report.html").read_text(encoding="utf-8")
+    assert "rows worth keeping" in html
+    assert "--judge-encoder starter" in html
     changed, rows = found.shares["changed"]
     inputs = json.loads(unreported("inspect", "data/views/span-mask", "--json").out)["inputs"]
     share = f"{100 * changed / rows:.1f} %"
