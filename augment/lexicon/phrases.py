@@ -27,13 +27,13 @@ def phrases(tokens: Sequence[Token], tags: Sequence[str]) -> list[tuple[Change, 
     """
     index, rules = _rules()
     changeable = {*plain_places(tokens)} - fixed_places("word", tokens, tags)
-    found = set[tuple[Change, ...]]()
+    choices = set[tuple[Change, ...]]()
     for pattern, (_, *olds) in matches(index, tokens, tags):
         for news in rules[pattern] if all(map(changeable.issuperset, olds)) else ():
             changes = [_change(tokens, tags, *part) for part in zip(olds, news, strict=True)]
             if None not in changes:
-                found.add(tuple(filter(None, changes)))
-    return sorted(found)
+                choices.add(tuple(filter(None, changes)))
+    return sorted(choices)
 
 
 def _change(tokens: Sequence[Token], tags: Sequence[str], places: range, new: str) -> Change | None:

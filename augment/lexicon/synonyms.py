@@ -190,10 +190,8 @@ def edits_of(text: str, tokens: Sequence[Token], change: Change) -> list[Edit]:
     first, end = tokens[change.first], tokens[change.end - 1].end
     new = matching_case(first.text, change.new)
     edits = [Edit(first.start, end, text[first.start : end], new)]
-    before = [token for token in tokens[max(change.first - 2, 0) : change.first] if token.text not in "\"'“‘"][
-        -1:
-    ]
-    for old in before:
+    before = [token for token in tokens[max(change.first - 2, 0) : change.first] if token.text not in "\"'“‘"]
+    for old in before[-1:]:
         article = "an" if wants_an(new) else "a"
         if old.text.lower() in {"a", "an"} - {article}:
             edits.append(old.becomes(article.upper() if new.isupper() else matching_case(old.text, article)))
