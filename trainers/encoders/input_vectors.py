@@ -28,9 +28,9 @@ from trainers.encoders.vocabulary import learn_tokenizer, piece_counts
 
 # Tried on 2026-11-28 on every second pair of STS-B dev, before any training, own language / against English:
 # 10,000 German pairs have 78.5 / 65.0, 77.5 / 64.1 with SHARED 1, 76.1 / 59.5 without F; 2,000 have 75.6 / 51.3
-# and 75.6 / 49.7; 9,634 Russian ones 75.5 / 62.5 and 75.7 / 62.7, without F and M 64.2 / 51.2. Strings of 2 to 4
-# characters, more iterations and a weight of M by how sure it is (same, cut or near) moved little. Frequent words
-# of the language, learnt as pieces though no pair has them, made 2,000 pairs much worse: 69.6 / 38.1.
+# and 75.6 / 49.7; 9,634 Russian ones 75.5 / 62.5 and 75.7 / 62.7, without F and M 64.2 / 51.2. More iterations and
+# a weight of M by how sure it is (same, cut or near) moved little; strings of 2 to 4 characters were worse by a
+# point. Frequent words of the language, learnt as pieces though no pair has them, made 2,000 pairs much worse.
 RIDGE = 0.3  # of the squared length of the vectors; measured on German: 1 holds them too close to the mean
 SPELT = 0.7  # of what a piece's spelling says; on German between 0.5 and 1 it moves figures by tenths
 SHARED = 2  # the length of F's rows: how much of a piece its strings say, and not the piece alone
