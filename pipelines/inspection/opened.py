@@ -59,15 +59,13 @@ def facts_of(dataset: Dataset) -> dict[str, Any]:
     return {"rows": dataset.rows, **stated, "params": params, "shards": shards, "digest": dataset.digest}
 
 
-def sample_rows(dataset: Dataset, size: int, seed: int | None = None, reason: str | None = None) -> pa.Table:
-    """At most `size` rows (of a view, those with a `reason`), spread evenly or drawn by the seed."""
-    total = dataset.rows if reason is None else dataset.counts["reasons"][reason]
+def sample_rows(dataset: Dataset, size: int, seed: int | None = None) -> pa.Table:
+    """At most `size` rows, spread evenly or drawn by the seed."""
+    total = dataset.rows
     size, start, samples = min(size, total), 0, []
     spread = [place * total // size for place in range(size)]
     places = np.array(spread if seed is None else Random(seed).sample(range(total), size), dtype=np.int64)
     for rows in dataset.tables():
-        if reason is not None:
-            rows = rows.filter(pc.equal(rows["reason"], reason))
         samples.append(rows.filter(np.isin(np.arange(start, start + len(rows)), places)))
         start += len(rows)
     return pa.concat_tables(samples)
@@ -89,7 +87,7 @@ class Distribution:
 
 @dataclass(slots=True)
 class Statistics:
-    """Statistics of a sample of the rows, drawn by the seed.
+    """Statistics of a sample of the rows, drawn by the seed; what needs a text leaves out rows that lack it.
 
     By name: `shares` are counts and totals, `measures` distributions (chrF from 0 to 100), `values` the counts
     of a further column's texts, the most frequent first.
@@ -101,11 +99,6 @@ class Statistics:
     shares: dict[str, tuple[int, int]] = field(default_factory=dict)
     measures: dict[str, Distribution] = field(default_factory=dict)
     values: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    def share(self, name: str, flags: pa.ChunkedArray) -> None:
-        """Count the true flags among those that are not null."""
-        if total := len(flags) - flags.null_count:
-            self.shares[name] = (pc.sum(flags).as_py(), total)
 
     def measure(self, name: str, values: ArrayLike, ends: tuple[float, float] | None = None) -> None:
         """Add the distribution of the values, if there are any."""
@@ -123,7 +116,10 @@ def statistics(
     """
     table, kind = sample_rows(dataset, sample or dataset.rows, seed), dataset.plan.kind
     summary = Statistics(dataset.rows, table.num_rows, seed)
-    {"sentences": _sentences, "view": _view, "pairs": _pairs}[kind](table, summary)
+    if kind == "sentences":
+        _sentences(table, summary)
+    if kind == "view":
+        _view(table, summary)
     for name, columns in COMPARED[kind].items():
         if columns[0] in table.schema.names:
             hypotheses, references = _complete_rows(table, *columns)
@@ -166,22 +162,10 @@ def _sentences(table: pa.Table, summary: Statistics) -> None:
 
 
 def _view(table: pa.Table, summary: Statistics) -> None:
-    """Of the rows that have a view."""
+    if len(table):
+        summary.shares["changed"] = table["status"].to_pylist().count("ok"), len(table)
     rows = table.filter(table["view"].is_valid())
-    summary.share("changed", pc.equal(table["status"], "ok"))
-    for name in ("target fraction", "achieved fraction"):
-        summary.measure(name, rows[name.replace(" ", "_")], (0, 1))
-    edits = pc.list_value_length(rows["edits"]).fill_null(0)
-    summary.measure("edits", edits if pc.any(pc.greater(edits, 0)).as_py() else [])
-
-
-def _pairs(table: pa.Table, summary: Statistics) -> None:
-    """Rejects may lack a side; they are left out of whatever needs it."""
-    summary.share("the two views are identical", pc.equal(table["view_a"], table["view_b"]))
-    for side in ("view_a", "view_b"):
-        summary.share(f"{side} equals the sentence", pc.equal(table[side], table["text"]))
-    if NEGATIVE in table.schema.names:
-        summary.share("have a negative", table[NEGATIVE].is_valid())
+    summary.measure("achieved fraction", rows["achieved_fraction"], (0, 1))
 
 
 def _cosines(encoder: str, hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:

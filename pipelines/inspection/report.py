@@ -10,11 +10,8 @@ from pipelines.base.record import write_recorded
 from pipelines.inspection.inspect import figure, heading, lines, percent, sampling
 from pipelines.inspection.opened import QUANTILES, facts_of, sample_rows, statistics
 from pipelines.options import ReportOptions
-from pipelines.storage.card import public_name, public_plan
+from pipelines.storage.card import public_plan
 from pipelines.storage.dataset import REPORT_FILE, Dataset, read_plan
-
-ROWS_PER_REASON = 3
-MAX_REASONS = 8
 
 
 def report_path(path: Path) -> Path:
@@ -42,14 +39,11 @@ def write_report(out: Path, dataset: Dataset, options: ReportOptions) -> bool:
 
 
 def report_html(dataset: Dataset, options: ReportOptions) -> str:
-    """The page: `rows` spread evenly, of a view some with each reason, and statistics of `sample` rows (0: of all)."""
-    rows, summary = options.rows, statistics(dataset, options.sample, options.seed, options.judge_encoder)
+    """The page: `rows` spread evenly, and statistics of `sample` rows (0: of all)."""
+    summary = statistics(dataset, options.sample, options.seed, options.judge_encoder)
     path, plan, counts = dataset.path, dataset.plan, dataset.counts
     numbers = [(name, number) for name, number in flat(counts) if isinstance(number, int)]
     greatest = max((number for _, number in numbers), default=0)
-    groups = {"Rows, spread evenly": sample_rows(dataset, rows)}
-    for reason in list(counts["reasons"] if plan.kind == "view" and rows else ())[:MAX_REASONS]:
-        groups[f"Rows with the reason {reason}"] = sample_rows(dataset, ROWS_PER_REASON, reason=reason)
     return render_page(
         "pipelines.inspection",
         figure,
@@ -67,10 +61,8 @@ def report_html(dataset: Dataset, options: ReportOptions) -> str:
             (name, number, number / greatest) for name, number in numbers if greatest and len(numbers) > 1
         ],
         quantiles=list(QUANTILES),
-        groups={title: table.to_pylist() for title, table in groups.items()},
+        rows=sample_rows(dataset, options.rows).to_pylist(),
         sampling=sampling(summary),
-        command=f"augment report --rows {rows} --sample {options.sample} --seed {options.seed}"
-        + (f" --judge-encoder {public_name(options.judge_encoder)}" if options.judge_encoder else ""),
     )
 
 

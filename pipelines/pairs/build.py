@@ -212,7 +212,7 @@ def _sentence_pairs(
     }
     given = {name: value for name, value in params.items() if value}
     datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
-    inputs = [Input(name=name, sha256=data.digest, rows=data.rows) for name, data in datasets.items()]
+    inputs = [Input(name=name, sha256=data.digest) for name, data in datasets.items()]
     plan = Plan(kind="pairs", name=policy, params=given, seed=seed, limit=options.limit, inputs=tuple(inputs))
     made_by = {ORIGINAL: "the sentence itself"} | ({SECOND: "its second text"} if policy == "columns" else {})
     for name, view in views.items():

@@ -54,7 +54,6 @@ class Input(BaseModel, frozen=True, extra="forbid"):
 
     name: str
     sha256: str
-    rows: Count | None = None
 
 
 class Plan(BaseModel, frozen=True, extra="forbid"):

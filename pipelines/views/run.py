@@ -63,7 +63,7 @@ def plan_run(view: View, source: Dataset, options: ViewOptions, out: Path | None
     """Plan a view of sentences into `out` or its default folder."""
     rows, size = source.first(options.limit), options.shard_size
     seed, limit = options.seed if view.uses_seed else None, rows if rows < source.rows else None
-    inputs = (Input(name=str(source.path), sha256=source.digest, rows=source.rows),)
+    inputs = (Input(name=str(source.path), sha256=source.digest),)
     shards = tuple((start, min(start + size, rows)) for start in range(0, rows, size))
     spec = view.spec
     plan = Plan(

@@ -64,19 +64,15 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
             "reason": "none",
             "pivot": "[MASK] it",
         },
-        {"text": "broken", "status": "failed", "reason": "too-long", "target_fraction": 0.9},
+        {"text": "broken", "status": "failed", "reason": "too-long", "achieved_fraction": 0.9},
     ]
-    for row in rows[:3]:
-        row["target_fraction"] = 0.3
     found = statistics(view(tmp_path, rows))
     assert found.shares == {"changed": (2, 4)}
     assert (found.rows, found.sampled) == (4, 4)
     measures = {name: (each.n, round(each.mean, 6)) for name, each in found.measures.items()}
     assert measures.pop("chrF, view ~ text")[0] == 3
     assert measures == {
-        "target fraction": (3, 0.3),
         "achieved fraction": (2, 0.375),
-        "edits": (3, round(2 / 3, 6)),
         "words changed, view ~ text": (3, round((1 / 3 + 1 / 3) / 3, 6)),
     }
 
@@ -105,7 +101,6 @@ def test_pairs_are_scored_as_by_sacrebleu(tmp_path: Path) -> None:
         scores = [CHRF().sentence_score(a, [b]).score for a, b in zip(hypotheses, references, strict=True)]
         assert found.measures[f"chrF, {name}"].mean == pytest.approx(np.mean(scores))
         assert found.measures[f"chrF, {name}"].quantiles["max"] == max(scores)
-    assert list(found.shares.values()) == [(1, 4), (1, 4), (0, 4)]
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.text("ab 狗", max_size=20)), max_size=8))
@@ -135,8 +130,6 @@ def test_columns_of_scores_and_labels_are_summed_up(tmp_path: Path) -> None:
 def test_rejects_that_lack_a_side_are_counted_and_not_compared(tmp_path: Path) -> None:
     rows = [("a", None, "b"), ("a", None, None), ("a dog", "one dog", "a dog")]
     found = statistics(pairs(tmp_path, rows, reason=["one failed", "two failed", "too alike"]))
-    assert found.shares["the two views are identical"] == (0, 1)
-    assert found.shares["view_b equals the sentence"] == (1, 2)
     assert found.measures["chrF, b ~ text"].n == 2
     assert found.values["reason"] == {"one failed": 1, "too alike": 1, "two failed": 1}
 
