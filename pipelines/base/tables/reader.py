@@ -15,7 +15,7 @@ from pipelines.base.tables.arrow import arrow_table, dataset_table, open_columns
 from pipelines.base.tables.delimited import open_delimited
 from pipelines.base.tables.json_lines import open_json
 from pipelines.base.tables.lines import read_lines
-from pipelines.base.tables.sources import DELIMITED, Source, check_source, load_hub, load_saved
+from pipelines.base.tables.sources import DELIMITED, Source, check_source, load_named
 from pipelines.base.tables.table import Table
 
 IN_MEMORY = "the table"
@@ -72,10 +72,8 @@ def _open(source: Source, header: Collection[str]) -> Table:
     def lines(*, ends: bool = False) -> Iterator[str]:
         return chain.from_iterable(read_lines(source.path, name, ends=ends))
 
-    if format == "hub":
-        return dataset_table(name, load_hub(name))
-    if format == "saved":
-        return dataset_table(name, load_saved(source.path))
+    if format == "dataset":
+        return dataset_table(name, load_named(name))
     if format in ("parquet", "arrow"):
         return open_columns(format, source.path, name)
     if format in DELIMITED:

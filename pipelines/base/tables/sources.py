@@ -71,16 +71,16 @@ class Source(NamedTuple):
 
     name: str
     path: Path
-    format: Format | Literal["hub", "saved"]
+    format: Format | Literal["dataset"]
     sha256: str
     skipped: Counter[str]
     """What the last reading left out or mended, by reason."""
 
     def check_unchanged(self) -> None:
         """Raise TwinviewsError if the file is no longer the one that was hashed."""
-        if self.format not in ("hub", "saved") and not (
-            self.path.is_file() and sha256_of(self.path) == self.sha256
-        ):
+        if self.format == "dataset":
+            return
+        if not self.path.is_file() or sha256_of(self.path) != self.sha256:
             raise TwinviewsError(f"{self.name} changed while it was read: run the same command again")
 
 
@@ -91,18 +91,15 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
     the first line that is not blank tells JSONL, TSV and CSV apart. What can be read only once (stdin, pipes)
     is first copied into the folder `spool`. Raises InputError if there is nothing to read.
     """
-    if name.startswith(HUB):
-        fingerprint = str(load_hub(name)._fingerprint)
-        return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest(), Counter())
     path = SAMPLE_FILE if name == SAMPLE else resolve_path(name)
     is_stdin = name == STDIN
     label = "stdin" if is_stdin else name
     try:
+        if name.startswith(HUB) or any((path / saved_file).is_file() for saved_file in SAVED_FILES):
+            fingerprint = str(load_named(name)._fingerprint)
+            digest = hashlib.sha256(fingerprint.encode()).hexdigest()
+            return Source(name, path, "dataset", digest, Counter())
         if not is_stdin and path.is_dir():
-            if any((path / saved_file).is_file() for saved_file in SAVED_FILES):
-                fingerprint = str(load_saved(path)._fingerprint)
-                digest = hashlib.sha256(fingerprint.encode()).hexdigest()
-                return Source(name, path, "saved", digest, Counter())
             raise InputError(f"{name} is a folder: give the files in it, e.g. {path / '*.txt'}")
         if not is_stdin and not path.exists():
             advice = "check the path, or write hf:NAME for a dataset on the Hub"
@@ -160,8 +157,13 @@ def _find_format(label: str, path: Path, *, is_table: bool) -> Format:
     return "text"
 
 
+def load_named(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
+    """The dataset of the Hub, or in a folder of `save_to_disk`, of this name."""
+    return _load_hub(name) if name.startswith(HUB) else _load_saved(Path(name))
+
+
 @lru_cache(maxsize=8)  # a run reads its sources several times, and loading one asks the Hub
-def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
+def _load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
     """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names.
 
     One extra part is a split unless a config has its name.
@@ -181,7 +183,7 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
         ) from None
 
 
-def load_saved(path: Path) -> Any:  # noqa: ANN401 - a datasets.Dataset
+def _load_saved(path: Path) -> Any:  # noqa: ANN401 - a datasets.Dataset
     """The dataset in a folder of `save_to_disk`; raises InputError for one of several splits, naming them."""
     from datasets import DatasetDict, load_from_disk
 
