@@ -81,14 +81,14 @@ def _as_pairs(pairs: "datasets.Dataset", columns: tuple[str, str] | None) -> "da
         if not all(isinstance(text, str) for text in row):
             raise InputError(f"row {number} of the dataset lacks a text, {row!r}: leave it out")
     ids = [xxhash.xxh64_hexdigest("\t".join(row).encode()) for row in zip(*texts, strict=True)]
-    made = [ids, texts[0], *texts, *([name] * len(ids) for name in sides)]
-    own = {name: pairs[name][:] for name in PAIR_COLUMNS if name in names and columns is None}
-    from datasets import Dataset as ArrowDataset
-    from datasets import concatenate_datasets
-
-    table = ArrowDataset.from_dict({**dict(zip(PAIR_COLUMNS, made, strict=True)), **own})
-    further = pairs.remove_columns([name for name in names if name in (*sides, *PAIR_COLUMNS)])
-    return concatenate_datasets([table, further], axis=1) if further.column_names else table
+    values = [ids, texts[0], *texts, *([name] * len(ids) for name in sides)]
+    if columns is not None:
+        pairs = pairs.remove_columns([name for name in names if name in (*sides, *PAIR_COLUMNS)])
+    for name, column in zip(PAIR_COLUMNS, values, strict=True):
+        if name not in pairs.column_names:
+            pairs = pairs.add_column(name, column)
+    others = [name for name in pairs.column_names if name not in (*sides, *PAIR_COLUMNS)]
+    return pairs.select_columns([*PAIR_COLUMNS, *others])
 
 
 def source_sentences(path: Path) -> Path | None:
