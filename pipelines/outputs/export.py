@@ -22,8 +22,6 @@ from pipelines.options import ExportOptions
 from pipelines.storage.dataset import CARD_FILE, RECIPE_FILE, Dataset
 from pipelines.storage.shards import BATCH_ROWS
 
-GROUP_BYTES = 100_000_000
-
 
 def export(dataset: Dataset, rows: int, out: Path, options: ExportOptions) -> bool:
     """Write the first rows in a format, or return False for this very export.
@@ -51,8 +49,7 @@ def export(dataset: Dataset, rows: int, out: Path, options: ExportOptions) -> bo
 def _write_rows(stream: BinaryIO, dataset: Dataset, rows: int, to: str) -> None:
     table = pa.concat_tables(dataset.tables()).slice(0, rows)  # local files are mapped, not read
     if to == "parquet":
-        group = GROUP_BYTES * len(table) // max(1, table.nbytes)
-        pq.write_table(table, stream, row_group_size=max(1, group))
+        pq.write_table(table, stream)
     elif to == "csv":
         _write_csv(stream, table)
     else:

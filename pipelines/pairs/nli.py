@@ -28,7 +28,6 @@ COLUMNS = {
 """The columns of SNLI, MultiNLI, XNLI, ANLI, SICK, DocNLI, WANLI and the like."""
 ENTAILED = frozenset({"entailment", "entails", "entailed"})
 CONTRADICTED = frozenset({"contradiction", "contradicts", "contradictory"})
-OTHER_LABELS = frozenset({"neutral", "not_entailment", "unknown"}) | CONTRADICTED
 TEXT_ROLES = ("premise", "hypothesis", NEGATIVE)
 UNLABELLED = frozenset({"", "-", "-1"})
 MEANINGS = ("entailment", "neutral", "contradiction")
