@@ -81,8 +81,6 @@ class IngestOptions(OutputOptions):
     A CSV's first row is its header if it names that column, text or sentence. [text, sentence or the only one]"""
     label_column: str = "label"
     """Column to keep as label, if there is one."""
-    pair_column: str = "pair"
-    """Column to keep as pair, if there is one."""
     format: Format | None = None
     """Format of all sources, whatever their endings."""
     split: Literal["sentences"] | None = None
@@ -112,12 +110,12 @@ class PairsOptions(OutputOptions):
     """The options of `build-pairs`."""
 
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...")] = None
-    """For entailment NLI files (JSONL, TSV, CSV) or hf:NAME, for --columns any tables, else: Files (ingested to
+    """For entailment NLI files (JSONL, TSV, CSV) or hf:NAME, for columns any tables, else: Files (ingested to
     data/sentences) or a folder of sentences. [data/sentences, else the sample]"""
     pairs: Policy | None = None
     """best: sentence x the best of its views; bsl: two views (back-translations); original: sentence x each view;
     self: sentence x itself; multilingual: sentence x each translation; entailment: premise x entailed hypothesis of
-    NLI sources; columns: sentence x its `pair`, or --columns of tables; labels: sentences of one label. [best for
+    NLI sources; columns: two --columns of tables; labels: sentences of one label. [best for
     back-translations by the bundled models, else bsl]"""
     view: list[str] | None = None
     """A view to pair, by its folder's name in data/views or its path; missing ones are made. For bsl twice, for
@@ -135,8 +133,8 @@ class PairsOptions(OutputOptions):
     negatives: bool = False
     """For entailment: add a column `negative`, a contradiction of the same premise; held in memory."""
     negative_view: str | None = None
-    """For original, best, bsl and columns: a column `negative` of this view of the sentence, such as contradiction,
-    where it is ok; made if missing. A sentence that has one and no pair is paired with itself, but not for columns."""
+    """For original, best and bsl: a column `negative` of this view of the sentence, such as contradiction,
+    where it is ok; made if missing. A sentence that has one and no pair is paired with itself."""
     columns: str | None = None
     """For columns: LEFT,RIGHT, two columns of the tables given as SOURCE, or LEFT,RIGHT,NEGATIVE; for entailment
     PREMISE,HYPOTHESIS,LABEL."""

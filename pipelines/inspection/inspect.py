@@ -32,7 +32,7 @@ WORD = regex.compile(
 """A word with accents and apostrophes, or one sign (a whole emoji, an unspaced letter), and the space before
 it."""
 STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
-TEXTS = ("text", "pair", "pivot", "view", "view_a", "view_b", NEGATIVE)
+TEXTS = ("text", "pivot", "view", "view_a", "view_b", NEGATIVE)
 """Columns that are shown on lines of their own; the views are compared with the sentence."""
 UNTITLED = {"id", *TEXTS, "view_a_name", "view_b_name", "target_fraction", "achieved_fraction"}
 

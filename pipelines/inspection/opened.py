@@ -136,7 +136,7 @@ def statistics(
         column = table[name].drop_null()
         if pa.types.is_floating(column.type):
             summary.measure(f"column {name}", column)
-        elif pa.types.is_string(column.type) and name not in (*PAIR_COLUMNS, NEGATIVE, "pair"):
+        elif pa.types.is_string(column.type) and name not in (*PAIR_COLUMNS, NEGATIVE):
             summary.values[name] = dict(Counter(sorted(column.to_pylist())).most_common(MAX_VALUES))
     return summary
 

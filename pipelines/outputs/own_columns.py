@@ -29,8 +29,7 @@ def with_own_columns(dataset: Dataset, spool: Path) -> Dataset:
     if sentences is None:
         raise InputError(f"--carry: {dataset.path} is no view of sentences that are there: leave it out")
     params = sentences.params
-    names = ("column", "label_column", "pair_column")
-    options = IngestOptions(sources=[], **{name: params[name] for name in names})
+    options = IngestOptions(sources=[], column=params["column"], label_column=params["label_column"])
     rows, views = list[Row](), _views(dataset)
     for item in sentences.inputs:
         source = check_source(item.name, spool, params["format"])

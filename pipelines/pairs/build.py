@@ -9,13 +9,12 @@ import pyarrow as pa
 
 from augment.errors import InputError
 from augment.view import Runtime, ViewSpec, checked_texts, labelled_view, loaded_view, row_id, view_label
-from pipelines.base.files import resolve_path
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter, make_filter
 from pipelines.pairs.labels import label_blocks
 from pipelines.pairs.nli import nli_sources, table_columns, table_pairs
-from pipelines.pairs.pair import ORIGINAL, SECOND, Candidate, Sentence, blocks
+from pipelines.pairs.pair import ORIGINAL, Candidate, Sentence, blocks
 from pipelines.pairs.policies import (
     BSL_VIEWS,
     VIEW_COUNTS,
@@ -29,7 +28,7 @@ from pipelines.pairs.views import ChosenView, choose_views, finish_views, plan_v
 from pipelines.pairs.write import PairsJob, save_pairs
 from pipelines.sentences.ingest import sentences_for
 from pipelines.storage.card import public_plan
-from pipelines.storage.dataset import Input, Plan, check_folder, read_plan
+from pipelines.storage.dataset import Input, Plan, check_folder
 from pipelines.storage.pair_files import NEGATIVE, PAIR_COLUMNS, REASON
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ def build_pairs(options: PairsOptions) -> tuple[Mapping[str, Any], bool]:
         policy, specs.values(), options.filter or (), options.default_filters, options.view_options.runtime
     )
     with TemporaryDirectory() as spool:
-        if policy == "entailment" or options.columns is not None:
+        if policy in ("entailment", "columns"):
             columns = table_columns(options.columns, options.labels, is_nli=policy == "entailment")
             sources = nli_sources(options.sources or (), Path(spool))
             candidates, plan, made_by = table_pairs(sources, options.limit, columns, options.negatives)
@@ -187,8 +186,6 @@ def _sentence_pairs(
     """
     sentences = sentences_for(options.sources or ())
     rows, names = sentences.first(options.limit), sentences.read(0, 1).schema.names
-    if policy == "columns" and SECOND not in names:
-        raise InputError(f"{sentences.path} has no second texts: ingest with --pair-column NAME")
     planned = plan_views(chosen, sentences, options)
     describe_sides({name: view.plan.spec for name, view in planned.items()})  # raises before a view is made
     views = finish_views(planned)
@@ -214,7 +211,7 @@ def _sentence_pairs(
     datasets = {str(dataset.path): dataset for dataset in (sentences, *views.values())}
     inputs = [Input(name=name, sha256=data.digest) for name, data in datasets.items()]
     plan = Plan(kind="pairs", name=policy, params=given, seed=seed, limit=options.limit, inputs=tuple(inputs))
-    made_by = {ORIGINAL: "the sentence itself"} | ({SECOND: "its second text"} if policy == "columns" else {})
+    made_by = {ORIGINAL: "the sentence itself"}
     for name, view in views.items():
         made_by[NEGATIVE if name == negative else name] = public_plan(view.plan).signature or name
     return candidates, plan, made_by
@@ -236,18 +233,9 @@ def _check_policy(policy: str, options: PairsOptions) -> None:
         if policy not in policies and getattr(options, option) != getattr(usual, option):
             name = option.replace("_", "-")
             raise InputError(f"--{name} needs --pairs {policies[0]}, not {policy}: leave it out")
-    if options.negative_view is not None and options.columns is not None:
-        raise InputError(
-            f"--negative-view {options.negative_view} is of sentences, not of --columns: leave it out"
-        )
     if options.alternatives is not None and policy not in VIEW_COUNTS:
         raise InputError(f"--alternatives: --pairs {policy} makes no views to pair: leave it out")
     if options.seed is not None and policy not in (*VIEW_COUNTS, "labels") and options.negative_view is None:
         raise InputError(f"--seed: --pairs {policy} makes no views and draws nothing: leave it out")
-    sources = options.sources or []
-    is_file = policy == "columns" and bool(sources) and read_plan(resolve_path(sources[0])) is None
-    if options.columns is not None and not (is_file or policy == "entailment"):
-        advice = "give its file as SOURCE, or run `augment ingest --pair-column` first"
-        raise InputError(f"--columns {options.columns} are of a table: {advice}")
-    if is_file and options.columns is None:
-        raise InputError("--pairs columns needs more than the sentences of a file: give --columns LEFT,RIGHT")
+    if policy == "columns" and (options.columns is None or not options.sources):
+        raise InputError("--pairs columns needs a table as SOURCE, and --columns LEFT,RIGHT of it")

@@ -10,8 +10,8 @@ from augment.types import ViewResult
 Item = TypeVar("Item")
 BLOCK_ROWS = 16_000
 """Rows that are read and judged together; a multiple of the rows in a batch of pairs."""
-ORIGINAL, SECOND = "original", "pair"
-"""The names, as sides, of the sentence itself and of its second text."""
+ORIGINAL = "original"
+"""The name, as a side, of the sentence itself."""
 
 
 def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
@@ -30,20 +30,17 @@ class SideInfo(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence, its views by their names, and its label and second text, if it has any."""
+    """A sentence, its views by their names, and its label, if it has one."""
 
     id: str
     text: str
     views: Mapping[str, ViewResult] = {}
     label: str | None = None
-    pair: str | None = None
 
     def texts(self, side: str) -> list[str | None]:
         """The text of a side, and a view's alternatives; one None if there is no text."""
         if side == ORIGINAL:
             return [self.text]
-        if side == SECOND:
-            return [self.pair]
         view = self.views[side]
         return [view.text, *view.alternatives]
 
@@ -51,8 +48,6 @@ class Sentence(NamedTuple):
         """Why a side has no text; None if it has one."""
         if self.texts(side)[0] is not None:
             return None
-        if side == SECOND:
-            return "no second text"
         view = self.views[side]
         return f"{side} {view.status}" + (f": {view.reason}" if view.reason else "")
 

@@ -16,13 +16,13 @@ from augment.translate.model_names import STARTER
 from augment.translate.stages import HOP
 from augment.view import ViewSpec, check_params, view_attribute
 from pipelines.pairs.filter import is_round_trip
-from pipelines.pairs.pair import ORIGINAL, SECOND, Candidate, Sentence, SideInfo
+from pipelines.pairs.pair import ORIGINAL, Candidate, Sentence, SideInfo
 from pipelines.storage.pair_files import NEGATIVE
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 VIEW_COUNTS = {"best": "1 or more", "bsl": "2", "original": "1 or more", "multilingual": "1 or more"}
 """How many views a policy pairs; the others pair none."""
-NEGATIVE_POLICIES = ("original", "best", "bsl", "columns")
+NEGATIVE_POLICIES = ("original", "best", "bsl")
 
 Names: TypeAlias = tuple[str, str]
 Texts: TypeAlias = tuple[str | None, str | None]
@@ -84,20 +84,12 @@ def pair_self(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
     return _couple(sentence, (ORIGINAL, ORIGINAL), pairs)
 
 
-def pair_columns(sentence: Sentence, pairs: ViewPairs) -> list[Candidate]:
-    """A sentence with its second text, which is no view of it, with which filters would compare it."""
-    candidates = _couple(sentence, (ORIGINAL, SECOND), pairs)
-    candidates[0].sentence_b = sentence.pair
-    return candidates
-
-
 POLICIES: dict[str, Callable[[Sentence, ViewPairs], list[Candidate]]] = {
     "original": pair_original,
     "multilingual": pair_original,
     "best": pair_original,
     "bsl": pair_bsl,
     "self": pair_self,
-    "columns": pair_columns,
 }
 """Policies of a sentence and what belongs to it; for `best`, a judge ranks the candidates."""
 

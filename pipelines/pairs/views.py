@@ -141,11 +141,11 @@ def viewed_sentences(sentences: Dataset, views: Mapping[str, Dataset], rows: int
         results = {name: _results(view.read(start, stop)) for name, view in views.items()}
         columns: list[Any] = [
             table[name].to_pylist() if name in table.schema.names else [None] * len(table)
-            for name in ("id", "text", "label", "pair")
+            for name in ("id", "text", "label")
         ]
         yield [
-            Sentence(id, text, {name: column[row] for name, column in results.items()}, label, second)
-            for row, (id, text, label, second) in enumerate(zip(*columns, strict=True))
+            Sentence(id, text, {name: column[row] for name, column in results.items()}, label)
+            for row, (id, text, label) in enumerate(zip(*columns, strict=True))
         ]
 
 

@@ -107,12 +107,9 @@ def split_sentences(rows: Iterable[Row], language: str, join: JoinLines = " ".jo
 
     A blank one stays a row.
 
-    A language (two letters) without rules of its own is split like a related one. Raises InputError for a row
-    with a second text.
+    A language (two letters) without rules of its own is split like a related one.
     """
     for row in rows:
-        if row.get("pair") is not None:
-            raise InputError("rows with a second text cannot be split: leave --split or the pair column out")
         lines = (row["text"] or "").splitlines()
         parts = [part for paragraph in paragraphs(lines, join) for part in sentences(paragraph, language)]
         for sentence in parts or [""]:

@@ -38,9 +38,8 @@ from pipelines.storage.dataset import (
 )
 from pipelines.storage.shards import commit_shards, dataset_schema, read_table, shard_name
 
-Sentence: TypeAlias = tuple[str, str, str | None, str | None]
-"""Id, text, label and pair."""
-ROLES = ("text", "label", "pair")
+Sentence: TypeAlias = tuple[str, str, str | None]
+"""Id, text and label."""
 
 
 def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
@@ -57,7 +56,7 @@ def ingest(options: IngestOptions) -> tuple[Dataset, bool]:
                     f"{source.name} is part of {out}, which would be replaced: choose another --out"
                 )
         is_running_text = all(source.format in TEXT_FORMATS for source in sources)
-        for name in ("column", "label_column", "pair_column") if is_running_text else ():
+        for name in ("column", "label_column") if is_running_text else ():
             if (value := getattr(options, name)) != IngestOptions.model_fields[name].default:
                 raise InputError(
                     f"--{name.replace('_', '-')} {value}: {sources[0].name} is read as {sources[0].format}, "
@@ -103,7 +102,7 @@ def sentences_for(names: Sequence[str], out: Path | None = None) -> Dataset:
 
 
 def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
-    params = {key: getattr(options, key) for key in ("label_column", "pair_column", "format", "column")}
+    params = {key: getattr(options, key) for key in ("label_column", "format", "column")}
     if options.split:
         params |= {"split": options.split, "language": options.language}
     if options.words:
@@ -116,23 +115,23 @@ def _plan(options: IngestOptions, sources: Sequence[Source]) -> Plan:
 def _write(
     options: IngestOptions, plan: Plan, out: Path, sentences: Iterator[Sentence], counts: dict[str, int]
 ) -> Dataset:
-    """Write the dataset, or nothing at all if that fails; a further column without values is left out."""
-    optional = ROLES[1:]
-    schema, columns = dataset_schema(["id", *ROLES]), ["id", "text"]
+    """Write the dataset, or nothing at all if that fails; a column of labels without values is left out."""
+    schema, has_labels = dataset_schema(["id", "text", "label"]), False
     shards = list[Record]()
     clear_dataset(out)
     try:
         begin(out, plan)
         while shard := [*islice(sentences, options.shard_size)]:
             table = pa.Table.from_arrays([*zip(*shard, strict=True)], schema=schema)
-            filled = {name for name in optional if table[name].null_count < len(table)}
-            if not filled <= {*columns}:
-                columns = [name for name in schema.names if name in filled.union(columns)]
-                for index in range(len(shards)):  # they lack a column
-                    earlier = [read_table(out / shard_name(index)), schema.empty_table()]
-                    wider = pa.concat_tables(earlier, promote_options="default").select(columns)
-                    shards[index] = commit_shards(out, {index: wider})[0]
-            shards += commit_shards(out, {len(shards): table.select(columns)})
+            if not has_labels and table["label"].null_count < len(table):
+                has_labels = True
+                for index in range(len(shards)):
+                    earlier = read_table(out / shard_name(index))
+                    labels = pa.nulls(len(earlier), pa.string())
+                    labelled = earlier.append_column("label", labels)
+                    shards[index] = commit_shards(out, {index: labelled})[0]
+            kept = table if has_labels else table.drop_columns(["label"])
+            shards += commit_shards(out, {len(shards): kept})
         settings = {"sources": options.sources, **plan.params, "limit": options.limit}
         recipe = recipe_text("ingest", settings, shard_size=options.shard_size)
         card = dataset_card(plan, counts)
@@ -155,10 +154,10 @@ def _sentences(options: IngestOptions, sources: Sequence[Source], selection: Sel
                 source.check_unchanged()
                 break
         counts.update(+source.skipped)
-        for name, column in (("label", options.label_column), ("pair", options.pair_column)):
-            is_named = column != name and source.format not in TEXT_FORMATS
-            if is_named and filled and name not in filled:
-                raise InputError(f"{source.name} has nothing in a column {column!r}: check --{name}-column")
+        column = options.label_column
+        is_named = column != "label" and source.format not in TEXT_FORMATS
+        if is_named and filled and "label" not in filled:
+            raise InputError(f"{source.name} has nothing in a column {column!r}: check --label-column")
         if selection.is_full:
             break
     if not counts["kept"]:
@@ -169,12 +168,11 @@ def _sentences(options: IngestOptions, sources: Sequence[Source], selection: Sel
 
 def _kept(rows: Sequence[Row], selection: Selection) -> Iterator[Sentence]:
     """The sentences of a batch to keep, up to the limit; counts what becomes of each row."""
-    texts, labels, pairs = ([normalise(row.get(role) or "") for row in rows] for role in ROLES)
-    values = [f"{label}\t{pair}".strip("\t") for label, pair in zip(labels, pairs, strict=True)]
-    fates = selection.fates(texts, values)
-    for fate, text, label, pair in zip(fates, texts, labels, pairs, strict=True):
+    texts, labels = ([normalise(row.get(role) or "") for row in rows] for role in ("text", "label"))
+    fates = selection.fates(texts, labels)
+    for fate, text, label in zip(fates, texts, labels, strict=True):
         selection.counts.update(("read", fate))
         if fate == "kept":
-            yield row_id(text), text, label or None, pair or None
+            yield row_id(text), text, label or None
         if selection.is_full:
             return

@@ -1,4 +1,4 @@
-"""Rows of a source as `ingest` takes them: a text, perhaps with a label and a second text, or a part of a document."""
+"""Rows of a source as `ingest` takes them: a text, perhaps with a label, or a part of a document."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,7 +16,7 @@ from pipelines.sentences.line_ends import join_lines
 
 
 def read_rows(source: Source, options: IngestOptions) -> Iterator[Row]:
-    """Stream a source's rows, empty ones included, as `text`, `label` and `pair`.
+    """Stream a source's rows, empty ones included, as `text` and `label`.
 
     A paragraph of a document is one.
 
@@ -30,22 +30,21 @@ def read_rows(source: Source, options: IngestOptions) -> Iterator[Row]:
         rows = checked(source, _text_rows(source, join, by_paragraph=options.split is not None))
     else:
         table = opened_table(source, options)
-        rows = table.rows(chosen_columns(table, options), ("text", "pair"))
+        rows = table.rows(chosen_columns(table, options), ["text"])
     return split_sentences(rows, options.language, join) if options.split else rows
 
 
 def opened_table(source: Source, options: IngestOptions) -> Table:
     """The table in a source; a CSV's first row is its header if it names one of the columns to read."""
-    names = {options.column or "text", options.label_column, options.pair_column}
+    names = {options.column or "text", options.label_column}
     return open_table(source, names.union(TEXT_COLUMNS))
 
 
 def chosen_columns(table: Table, options: IngestOptions) -> dict[str, str]:
     """The columns to read, as a table spells them; raises InputError if it has none of texts."""
-    others, column = {"label": options.label_column, "pair": options.pair_column}, options.column
-    texts = [column] if column else TEXT_COLUMNS
-    roles = {"text": texts, **{role: [name] for role, name in others.items()}}
-    spelt = others | find_columns(table.name, roles, table.names)
+    label, column = options.label_column, options.column
+    roles = {"text": [column] if column else TEXT_COLUMNS, "label": [label]}
+    spelt = {"label": label, **find_columns(table.name, roles, table.names)}
     if "text" in spelt:
         return spelt
     if column:

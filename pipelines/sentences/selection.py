@@ -35,11 +35,11 @@ class Selection:
     """What becomes of texts, up to a limit of kept ones: their `counts` by fate.
 
     A fate is "kept", "empty", "duplicate", with `words` "length" (bounds, in words), or "conflict": the text
-    is there already, but this label or pair of it is new.
+    is there already, but this label of it is new.
     """
 
     def __init__(self, words: tuple[int, int | None] | None, limit: int | None) -> None:
-        self._texts, self._values = Seen(), Seen()
+        self._texts, self._labels = Seen(), Seen()
         self._words, self._limit = words, limit
         names = ("read", "kept", "empty", "duplicate", *(["length"] if words else []))
         self.counts = Counter(dict.fromkeys(names, 0))
@@ -49,16 +49,16 @@ class Selection:
         """Whether the limit is reached."""
         return self.counts["kept"] == self._limit
 
-    def fates(self, texts: Sequence[str], values: Sequence[str]) -> list[str]:
-        """The fate of each text; `values` are its label and pair, "" if it has none."""
+    def fates(self, texts: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """The fate of each text; its label is "" if it has none."""
         hashes = [xxhash.xxh64_intdigest(text.encode()) for text in texts]
         fates = [*map(self._fate, texts)]
         places = [place for place, fate in enumerate(fates) if not fate]
         for place, is_new in zip(places, self._texts.add([hashes[place] for place in places]), strict=True):
             fates[place] = "kept" if is_new else "duplicate"
-        if places := [place for place in places if values[place]]:
-            numbers = [xxhash.xxh64_intdigest(values[place].encode(), hashes[place]) for place in places]
-            for place, is_new in zip(places, self._values.add(numbers), strict=True):
+        if places := [place for place in places if labels[place]]:
+            numbers = [xxhash.xxh64_intdigest(labels[place].encode(), hashes[place]) for place in places]
+            for place, is_new in zip(places, self._labels.add(numbers), strict=True):
                 if is_new and fates[place] == "duplicate":
                     fates[place] = "conflict"
         return fates

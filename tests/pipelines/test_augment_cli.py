@@ -248,19 +248,18 @@ def test_bad_source_is_one_line_and_nothing_is_written(
         assert sorted(folder.rglob("*")) == before
 
 
-@pytest.mark.parametrize("column", ["label", "pair"])
-def test_a_named_column_that_no_row_has_is_an_error(augment: Augment, folder: Path, column: str) -> None:
+def test_a_named_column_that_no_row_has_is_an_error(augment: Augment, folder: Path) -> None:
     (folder / "a.csv").write_text("text,category\nOne here.,x\n")
     (folder / "a.jsonl").write_text('{"text": "Two here."}\n{"text": "Three here.", "category": "x"}\n')
     pq.write_table(pa.table({"text": ["Four here."], "category": ["y"]}), folder / "a.parquet")
     (folder / "plain.txt").write_text("Five here.\n")
     for name in ("a.csv", "a.jsonl", "a.parquet"):
-        refused = augment("ingest", name, f"--{column}-column", "categroy")
-        is_one_line(refused, f"{name} has nothing in a column 'categroy': check --{column}-column")
+        refused = augment("ingest", name, "--label-column", "categroy")
+        is_one_line(refused, f"{name} has nothing in a column 'categroy': check --label-column")
     assert not Path("data").exists()
     files = ("a.csv", "a.jsonl", "a.parquet", "plain.txt")
-    assert augment("ingest", *files, f"--{column}-column", "category").code == 0
-    assert sorted(filter(None, open_dataset(Path("data/sentences")).read(0, 9)[column].to_pylist())) == [
+    assert augment("ingest", *files, "--label-column", "category").code == 0
+    assert sorted(filter(None, open_dataset(Path("data/sentences")).read(0, 9)["label"].to_pylist())) == [
         "x",
         "x",
         "y",

@@ -140,7 +140,7 @@ def test_a_label_may_hold_what_json_has_no_form_for(augment: Augment, folder: Pa
     assert [row["label"] for row in rows()] == ['["2026-11-22"]', '["1.50"]', "[\"b'x'\"]"]
 
 
-@pytest.mark.parametrize("name", ["column", "label-column", "pair-column"])
+@pytest.mark.parametrize("name", ["column", "label-column"])
 def test_text_has_no_columns_to_choose(augment: Augment, name: str) -> None:
     for file in ("s.txt", "s.md"):
         Path(file).write_text("One.\nTwo.\n", encoding="utf-8")
@@ -150,14 +150,12 @@ def test_text_has_no_columns_to_choose(augment: Augment, name: str) -> None:
     assert augment("ingest", "s.txt", "t.csv", f"--{name}", "body").code == 0
 
 
-def test_label_and_pair_are_kept_when_present(augment: Augment, folder: Path) -> None:
-    (folder / "a.jsonl").write_text(
-        '{"sentence": "One.", "gold": 1, "pair": " Uno. "}\n{"sentence": "Two."}\n'
-    )
+def test_a_label_is_kept_when_present(augment: Augment, folder: Path) -> None:
+    (folder / "a.jsonl").write_text('{"sentence": "One.", "gold": 1}\n{"sentence": "Two."}\n')
     assert augment("ingest", "a.jsonl", "--label-column", "gold").code == 0
     assert [{**row, "id": ""} for row in rows()] == [
-        {"id": "", "text": "One.", "label": "1", "pair": "Uno."},
-        {"id": "", "text": "Two.", "label": None, "pair": None},
+        {"id": "", "text": "One.", "label": "1"},
+        {"id": "", "text": "Two.", "label": None},
     ]
 
 
@@ -185,10 +183,10 @@ def test_csv_header_is_a_first_row_that_names_a_wanted_column(
 
 @pytest.mark.parametrize("first", [0, 5, 9])
 @pytest.mark.parametrize("shard_size", [2, 4, 100])
-def test_shards_have_a_column_that_comes_late_and_no_empty_one(
+def test_shards_have_labels_that_come_late(
     augment: Augment, folder: Path, first: int, shard_size: int
 ) -> None:
-    lines = [{"text": f"row {n}", "pair": "", **({"label": str(n)} if n >= first else {})} for n in range(10)]
+    lines = [{"text": f"row {n}", **({"label": str(n)} if n >= first else {})} for n in range(10)]
     (folder / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     augment("ingest", "a.jsonl", "--shard-size", shard_size)
     assert [(row["text"], row["label"]) for row in rows()] == [

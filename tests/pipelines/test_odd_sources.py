@@ -234,7 +234,7 @@ def test_front_matter_is_a_mapping_and_a_line_break_ends_no_sentence() -> None:
 CONFLICTS = {
     "a.csv": "text,label\nOK thanks.,agree\nOK thanks., close \nOK thanks.,agree \nFine.,agree\n",
     "a.jsonl": '{"text": "OK thanks."}\n{"text": "OK thanks.", "label": "x"}\n{"text": "OK thanks."}\n"Fine."\n',
-    "pairs.tsv": "text\tpair\nOK thanks.\tBye.\nOK thanks.\tMore?\nOK thanks.\tBye.\nFine.\tBye.\n",
+    "a.tsv": "text\tlabel\nOK thanks.\tBye.\nOK thanks.\tMore?\nOK thanks.\tBye.\nFine.\tBye.\n",
 }
 
 
@@ -287,9 +287,9 @@ def test_columns_inside_others_are_read_by_dotted_names(augment: Augment, folder
     Path("a.json").write_text(json.dumps(records, indent=2))
     for name in ("a.parquet", "a.jsonl", "a.json"):
         out = f"{name}.out"
-        columns = ["--column", "translation.en", "--pair-column", "translation.de"]
+        columns = ["--column", "translation.en", "--label-column", "translation.de"]
         assert augment("ingest", name, *columns, "--out", out).code == 0
-        texts = [(row["text"], row["pair"]) for row in datasets.load_from_disk(out).to_list()]
+        texts = [(row["text"], row["label"]) for row in datasets.load_from_disk(out).to_list()]
         assert texts == [("The fog.", "Nebel."), ("The sea.", None)]
         done = augment(
             "ingest", name, "--column", "talk.text", "--label-column", "talk.by", "--out", f"{name}.talk"

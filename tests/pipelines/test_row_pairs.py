@@ -94,17 +94,7 @@ def test_a_body_that_repeats_itself_is_no_failed_view_of_its_title(augment: Augm
     Path("t.csv").write_text(f'title,body\nManual,"{body}"\n')
     build = ["build-pairs", "t.csv", "--pairs", "columns", "--columns", "title,body", "--filter", "repetition"]
     assert augment(*build).code == 0
-    augment("ingest", "t.csv", "--column", "title", "--pair-column", "body")
-    assert augment("build-pairs", "--pairs", "columns", "--filter", "repetition", "--out", "b.arrow").code == 0
-    assert sides("data/pairs.arrow") == sides("b.arrow") == [("Manual", body)]
-
-
-def test_sentences_are_paired_with_their_second_texts(augment: Augment) -> None:
-    WRITERS["faq.csv"](Path("faq.csv"))
-    augment("ingest", "faq.csv", "--column", "question", "--pair-column", "answer")
-    counts = json.loads(augment("build-pairs", "--pairs", "columns", "--json").out)
-    assert (counts["sentences"], counts["pairs"], counts["dropped"]) == (2, 1, {"no second text": 1})
-    assert sides() == [FAQ[0]]
+    assert sides("data/pairs.arrow") == [("Manual", body)]
 
 
 def test_labels_pair_as_many_sentences_of_each_label_by_the_seed(augment: Augment) -> None:
@@ -146,13 +136,18 @@ BAD: list[tuple[str, list[str], list[str], str]] = [
     ("text\na\nb\n", [], ["labels"], "has no labels"),
     ("text,label\na,x\nb,x\n", [], ["labels"], "have one label"),
     ("text,label\na,x\nb,y\n", [], ["labels"], "no two sentences"),
-    ("text,label\na,x\nb,x\n", [], ["columns"], "has no second texts"),
+    ("text,label\na,x\nb,x\n", [], ["columns"], "needs a table as SOURCE, and --columns"),
     ("text,label\na,x\nb,x\n", [], ["self", "--per-sentence", "2"], "--per-sentence needs --pairs labels"),
     ("text,label\na,x\nb,x\n", [], ["labels", "--alternatives"], "makes no views to pair"),
     ("text,label\na,x\nb,x\n", [], ["labels", "--view", "repeat"], "pairs labels take no views, not 1"),
-    ("text,pair\na,x\nb,x\n", [], ["columns", "--view", "repeat"], "pairs columns take no views, not 1"),
+    (
+        "text,label\na,x\nb,x\n",
+        [],
+        ["columns", "--columns", "a,b", "--view", "repeat"],
+        "pairs columns take no views, not 1",
+    ),
     ("text,label\na,x\nb,x\n", [], ["columns", "--seed", "2"], "draws nothing"),
-    ("text,label\na,x\nb,x\n", [], ["columns", "--columns", "text,label"], "are of a table"),
+    ("text,label\na,x\nb,x\n", [], ["columns", "--columns", "text,label"], "needs a table as SOURCE"),
 ]
 
 
@@ -201,7 +196,7 @@ def test_a_table_that_does_not_fit_is_one_line(
 ) -> None:
     Path(name).write_text(content)
     is_refused(augment("build-pairs", name, "--pairs", "columns", "--columns", columns), expected)
-    is_refused(augment("build-pairs", name, "--pairs", "columns"), "needs more than the sentences")
+    is_refused(augment("build-pairs", name, "--pairs", "columns"), "--columns LEFT,RIGHT of it")
     assert not Path("data").exists()
 
 
