@@ -46,8 +46,8 @@ class Decoding:
         return replace(self, num_beams=beams, hypotheses=beams, repetition_penalty=1.05)
 
 
-def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:
-    """The decoding of that name; raises InputError if there is none, or for a temperature without sampling."""
+def parse_decoding(decode: str) -> Decoding:
+    """The decoding of that name; raises InputError if there is none."""
     match = _DECODE.fullmatch(decode)
     if not match:
         ways = "greedy, beam:N, sample, top-k:K or top-p:P"
@@ -56,16 +56,11 @@ def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:
         )
     beams, top_k, top_p = match.groups()
     sampled = decode == "sample" or bool(top_k or top_p)
-    if temperature is not None and not sampled:
-        raise InputError(
-            f"temperature {temperature}: {decode} draws nothing; use it with sample, top-k:K or top-p:P"
-        )
     return Decoding(
         num_beams=int(beams or 1),
         sampled=sampled,
         top_k=int(top_k) if top_k else None,
         top_p=float(top_p) if top_p else None,
-        temperature=temperature or 1.0,
     )
 
 

@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal, Self
 
-from pydantic import Field
-
 from augment.errors import InputError
 from augment.meaning.figures import fault
 from augment.models.device import resolve_engine
@@ -34,8 +32,6 @@ class TranslationView(View):
     """auto (opus-mt, else starter), starter, opus-mt, or a folder"""
     decode: str = "greedy"
     """greedy, beam:N, or by the seed: sample, top-k:K, top-p:P"""
-    temperature: float | None = Field(default=None, gt=0)
-    """of sampling [1]"""
     translator: Literal["auto", "ctranslate2", "transformers"] = "auto"
     """auto: ctranslate2 for greedy and beam search on a CPU, else transformers"""
     precision: Literal["auto", "fp64", "fp32", "bf16", "fp16", "int8"] = "auto"
@@ -52,7 +48,7 @@ class TranslationView(View):
     @property
     def uses_seed(self) -> bool:  # type: ignore[override]
         """Whether seeds change the text."""
-        return parse_decoding(self.decode, self.temperature).sampled
+        return parse_decoding(self.decode).sampled
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its models, on one engine.
@@ -69,7 +65,7 @@ class TranslationView(View):
                 f"revision {self.revision!r}: {way} takes {len(hops)} models; join their revisions by +"
             )
         name, models = resolve_chain(self.models, hops, revisions)
-        decoding = parse_decoding(self.decode, self.temperature)
+        decoding = parse_decoding(self.decode)
         engine, precision = resolve_engine(
             self.translator, self.precision, runtime.device, sampled=decoding.sampled
         )
@@ -105,23 +101,15 @@ class TranslationView(View):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """Translate every text, without a choice."""
-        return [views[0] for views in self._views(texts, seeds, 1, chooses=False)]
+        return [views[0] for views in self.drawn(texts, seeds, 1)]
 
     def drawn(self, texts: Sequence[str], seeds: Sequence[int], number: int) -> list[list[ViewResult]]:
-        """Up to `number` translations of each text."""
-        return self._views(texts, seeds, number, chooses=True)
-
-    def _views(
-        self, texts: Sequence[str], seeds: Sequence[int], number: int, *, chooses: bool
-    ) -> list[list[ViewResult]]:
-        """The views of each text, in its case: models know little else than lower case."""
+        """Up to `number` translations of each text, in its case: models know little else than lower case."""
         plain = [*map(plain_case, texts)]
-        rows = self._translated([text for text, _ in plain], seeds, number, chooses=chooses)
+        rows = self._translated([text for text, _ in plain], seeds, number)
         return [[_cased(view, case) for view in views] for views, (_, case) in zip(rows, plain, strict=True)]
 
-    def _translated(
-        self, texts: Sequence[str], seeds: Sequence[int], number: int, *, chooses: bool
-    ) -> list[list[ViewResult]]:
+    def _translated(self, texts: Sequence[str], seeds: Sequence[int], number: int) -> list[list[ViewResult]]:
         """The views of each text; the reason of one that failed before the last translation starts with "pivot-"."""
         rows = [[ViewResult(text)] for text in texts]
         for place, (leg, translator) in enumerate(self._legs):
@@ -146,7 +134,7 @@ class TranslationView(View):
                     for translation in next(translations):
                         views.append(self._viewed(text, between, translation, is_last=is_last))
             rows = [*map(_distinct, views_of)]
-            if chooses and not is_last:
+            if number > 1 and not is_last:
                 language = leg.rpartition("-")[2]
                 rows = [_worded(text, views, language) for text, views in zip(texts, rows, strict=True)]
         return rows
