@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import Field, PrivateAttr
@@ -49,10 +50,11 @@ class BestOf(View):
         best._view = view
         return best
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """That of the view which draws."""
-        return self._view.name
+    # Those of the view which draws.
+    name = property(attrgetter("_view.name"))  # type: ignore[assignment]
+    uses_seed = property(attrgetter("_view.uses_seed"))  # type: ignore[assignment]
+    keeps_meaning = property(attrgetter("_view.keeps_meaning"))  # type: ignore[assignment]
+    contradicts = property(attrgetter("_view.contradicts"))  # type: ignore[assignment]
 
     @property
     def params(self) -> dict[str, JSON]:
@@ -66,21 +68,6 @@ class BestOf(View):
             return self._view.versions
         own = {name: version(name) for name in JUDGE_LIBRARIES}
         return {**self._view.versions, **own, "judge_encoder": self._judge_revision}
-
-    @property
-    def uses_seed(self) -> bool:  # type: ignore[override]
-        """Whether seeds change what is drawn."""
-        return self._view.uses_seed
-
-    @property
-    def keeps_meaning(self) -> bool:  # type: ignore[override]
-        """Whether the view which draws is to keep the meaning."""
-        return self._view.keeps_meaning
-
-    @property
-    def contradicts(self) -> bool:  # type: ignore[override]
-        """Whether the drawn texts are negatives alone."""
-        return self._view.contradicts
 
     @property
     def runs_model(self) -> bool:  # type: ignore[override]
