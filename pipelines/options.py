@@ -23,7 +23,6 @@ Workers = Annotated[int, Field(ge=1), RUNNING]
 Device = Annotated[str, RUNNING]
 BatchTokens = Annotated[int | None, Field(ge=1), RUNNING]
 Json = Annotated[bool, Field(alias="json"), OUTPUT]
-Sample = Annotated[int, Field(ge=0), SHOWN]
 DatasetPath = Annotated[Path, typer.Argument()]
 
 
@@ -126,8 +125,6 @@ class PairsOptions(OutputOptions):
     default_filters: bool = True
     """Drop back-translations that are no paraphrases, and pairs of two equal texts; for bsl, an alternative or the
     sentence itself takes the place of one that is dropped."""
-    alternatives: bool | None = None
-    """Make pairs of a view's alternatives too, not of its first text alone. [only for import-views]"""
     rejects: Annotated[bool, OUTPUT] = False
     """Write the dropped pairs too, with their reasons, beside the pairs. [data/pairs.rejects.arrow]"""
     negatives: bool = False
@@ -168,16 +165,12 @@ class PairsOptions(OutputOptions):
         return ViewOptions(workers=self.workers, device=self.device, batch_tokens=self.batch_tokens)
 
 
-class InspectOptions(Options):
-    """The options of `inspect`."""
+class LookOptions(Options):
+    """The options of `inspect` and `report`."""
 
     path: DatasetPath
     """A folder of sentences, of a view or of pairs, or a pairs.arrow."""
-    rows: Annotated[int, Field(ge=0), SHOWN] = 5
-    """Sample rows to show, spread evenly."""
-    seed: int | None = None
-    """Draw the rows and the sample at random."""
-    sample: Sample = SAMPLE_ROWS
+    sample: Annotated[int, Field(ge=0), SHOWN] = SAMPLE_ROWS
     """Rows to sample for the statistics; 0 for all."""
     judge_encoder: str | None = None
     """Encoder by which a view is worth keeping: a folder or Hub name, or starter."""
@@ -186,21 +179,26 @@ class InspectOptions(Options):
     config: ConfigOption = None
 
 
-class ReportOptions(OutputOptions):
+class InspectOptions(LookOptions):
+    """The options of `inspect`."""
+
+    rows: Annotated[int, Field(ge=0), SHOWN] = 5
+    """Sample rows to show, spread evenly."""
+    seed: int | None = None
+    """Draw the rows and the sample at random."""
+
+
+class ReportOptions(LookOptions):
     """The options of `report`."""
 
-    path: DatasetPath
-    """A folder of sentences, of a view or of pairs, or a pairs.arrow."""
     out: Annotated[Path | None, OUTPUT] = None
     """File to write. [PATH with the ending .report.html]"""
+    overwrite: Annotated[bool, OUTPUT] = False
+    """Replace an earlier output of this program."""
     rows: Annotated[int, Field(ge=0), SHOWN] = 20
     """Sample rows on the page, spread evenly."""
     seed: int = 0
     """Seed of the sample of the statistics."""
-    sample: Sample = SAMPLE_ROWS
-    """Rows to sample for the statistics; 0 for all."""
-    judge_encoder: str | None = None
-    """Encoder by which a view is worth keeping: a folder or Hub name, or starter."""
 
 
 class ExportOptions(OutputOptions):

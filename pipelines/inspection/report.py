@@ -42,8 +42,6 @@ def report_html(dataset: Dataset, options: ReportOptions) -> str:
     """The page: `rows` spread evenly, and statistics of `sample` rows (0: of all)."""
     summary = statistics(dataset, options.sample, options.seed, options.judge_encoder)
     path, plan, counts = dataset.path, dataset.plan, dataset.counts
-    numbers = [(name, number) for name, number in flat(counts) if isinstance(number, int)]
-    greatest = max((number for _, number in numbers), default=0)
     return render_page(
         "pipelines.inspection",
         figure,
@@ -56,10 +54,7 @@ def report_html(dataset: Dataset, options: ReportOptions) -> str:
         found=summary,
         version=__version__,
         title=(path if path.name else path.resolve()).name,
-        # With the share of the greatest; left out if there is only the number of rows.
-        counts=[
-            (name, number, number / greatest) for name, number in numbers if greatest and len(numbers) > 1
-        ],
+        counts=flat(counts),
         quantiles=list(QUANTILES),
         rows=sample_rows(dataset, options.rows).to_pylist(),
         sampling=sampling(summary),

@@ -17,6 +17,7 @@ from pipelines.pairs.nli import nli_sources, table_columns, table_pairs
 from pipelines.pairs.pair import ORIGINAL, Candidate, Sentence, blocks
 from pipelines.pairs.policies import (
     BSL_VIEWS,
+    POLICIES,
     VIEW_COUNTS,
     check_views,
     describe_sides,
@@ -111,7 +112,7 @@ def _distinct(sentences: Iterable[str]) -> list[str]:
 
 
 def _check_arguments(pairs: str, **lists: Sequence[str | ViewSpec]) -> None:
-    if pairs not in ("best", "bsl", "multilingual", "original", "self"):
+    if pairs not in POLICIES:
         raise InputError(
             f"pairs={pairs!r} needs more than sentences: take original, best, bsl, multilingual or self"
         )
@@ -190,7 +191,7 @@ def _sentence_pairs(
     describe_sides({name: view.plan.spec for name, view in planned.items()})  # raises before a view is made
     views = finish_views(planned)
     specs = {name: view.plan.spec for name, view in views.items() if name != negative}
-    pairs = view_pairs(policy, specs, negative, options.alternatives, default_filters=options.default_filters)
+    pairs = view_pairs(policy, specs, negative, default_filters=options.default_filters)
     candidate_blocks: Iterable[list[Candidate]] = map(
         pairs.candidates, viewed_sentences(sentences, views, rows)
     )
@@ -233,8 +234,6 @@ def _check_policy(policy: str, options: PairsOptions) -> None:
         if policy not in policies and getattr(options, option) != getattr(usual, option):
             name = option.replace("_", "-")
             raise InputError(f"--{name} needs --pairs {policies[0]}, not {policy}: leave it out")
-    if options.alternatives is not None and policy not in VIEW_COUNTS:
-        raise InputError(f"--alternatives: --pairs {policy} makes no views to pair: leave it out")
     if options.seed is not None and policy not in (*VIEW_COUNTS, "labels") and options.negative_view is None:
         raise InputError(f"--seed: --pairs {policy} makes no views and draws nothing: leave it out")
     if policy == "columns" and (options.columns is None or not options.sources):

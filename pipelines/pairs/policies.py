@@ -14,7 +14,7 @@ from augment.models.device import resolve_engine
 from augment.models.weights import find_encoder
 from augment.translate.model_names import STARTER
 from augment.translate.stages import HOP
-from augment.view import ViewSpec, check_params, view_attribute
+from augment.view import ViewSpec, check_params, view_class
 from pipelines.pairs.filter import is_round_trip
 from pipelines.pairs.pair import ORIGINAL, Candidate, Sentence, SideInfo
 from pipelines.storage.pair_files import NEGATIVE
@@ -154,17 +154,14 @@ def view_pairs(
     policy: str,
     views: Mapping[str, ViewSpec],
     negative: str | None,
-    alternatives: bool | None = None,
     *,
     default_filters: bool = True,
 ) -> ViewPairs:
-    """What a policy pairs, by default with alternatives that are as good as texts.
+    """What a policy pairs, with alternatives that are as good as texts.
 
     With default filters, a sentence of which a round trip does not pass has spares in `bsl`.
     """
-    paired = [name for name, view in views.items() if view_attribute(view.name, "equal_alternatives", False)]
-    if alternatives is not None:
-        paired = [*views] if alternatives else []
+    paired = [name for name, view in views.items() if view_class(view.name).equal_alternatives]
     has_spares = (
         default_filters and policy == "bsl" and all(is_round_trip(view.name) for view in views.values())
     )
@@ -196,7 +193,7 @@ def check_views(policy: str, views: Mapping[str, ViewSpec], negative: Mapping[st
             f"pairs {policy} take {number} views, not {len(views)}: see `augment build-pairs --help`"
         )
     for name, view in views.items():
-        if policy == "multilingual" and view_attribute(view.name, "language_option", "source") == "source":
+        if policy == "multilingual" and view_class(view.name).language_option == "source":
             raise InputError(
                 f"the view {name} is no translation: take translate-de or the like, or pairs original"
             )
@@ -236,8 +233,7 @@ def describe_sides(views: Mapping[str, ViewSpec]) -> dict[str, SideInfo]:
     Raises InputError if sentences have two.
     """
     languages: dict[Any, str] = {
-        view.params.get(view_attribute(view.name, "sentence_language_option", "source")): name
-        for name, view in views.items()
+        view.params.get(view_class(view.name).sentence_language_option): name for name, view in views.items()
     }
     languages.pop(None, None)
     if len(languages) > 1:
@@ -247,7 +243,7 @@ def describe_sides(views: Mapping[str, ViewSpec]) -> dict[str, SideInfo]:
     sides = {ORIGINAL: SideInfo(ORIGINAL, "identity", sentence)}
     for name, view in views.items():
         params: Mapping[str, Any] = view.params
-        language = params.get(view_attribute(view.name, "language_option", "source"))
+        language = params.get(view_class(view.name).language_option)
         language = sentence if language is None else language.rpartition(HOP)[2]
         sides[name] = SideInfo(name, view.name, language, params.get("models"))
     return sides

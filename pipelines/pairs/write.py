@@ -39,7 +39,6 @@ RECIPE_OPTIONS = {
     "negative_view",
     "columns",
     "labels",
-    "alternatives",
     "seed",
     "default_filters",
     "shards",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import datasets
 import pytest
-from foreigners import Augment, Start, add_package, content, done, is_refused, rows_of, start_beside
+from foreigners import Augment, Start, content, done, is_refused, rows_of
 
 from pipelines.storage.pair_files import PAIR_COLUMNS, read_pairs
 
@@ -196,16 +196,11 @@ def test_every_imported_view_of_a_sentence_becomes_a_pair(
     }
     assert sides_of("data/pairs.arrow") == [(text, view) for text, views in WRITTEN.items() for view in views]
     assert sides_of("data/pairs.rejects.arrow") == [(SENTENCES[2], None)]
-    is_refused(
-        augment(*run, "--no-alternatives"), "(--alternatives ['import-views-people'], not none): choose"
+    augment("build-pairs", "--config", "data/pairs.recipe.json", "--out", "again.arrow")
+    again, recipe = (
+        json.loads(Path(name).read_text()) for name in ("again.recipe.json", "data/pairs.recipe.json")
     )
-    counts = json.loads(augment(*run, "--no-alternatives", "--out", "first.arrow").out)
-    assert (counts["sentences"], counts["pairs"], counts["dropped"]) == (3, 2, dropped)
-    assert sides_of("first.arrow") == [(SENTENCES[0], "a1"), (SENTENCES[1], "b1")]
-    augment("build-pairs", "--config", "first.recipe.json", "--out", "again.arrow")
-    assert Path("again.recipe.json").read_bytes() == Path("first.recipe.json").read_bytes()
-    counts = json.loads(augment(*run, "--limit", 1, "--no-alternatives", "--out", "one.arrow").out)
-    assert (counts["sentences"], counts["pairs"]) == (1, 1)
+    assert again == recipe
 
 
 def test_two_views_pair_their_alternatives_in_order_and_every_text_at_least_once(
@@ -231,46 +226,6 @@ def test_two_views_pair_their_alternatives_in_order_and_every_text_at_least_once
         "d1",
         "d2",
     ]
-
-
-RANKED = '''"""Say the sentence in capitals; lower and title case would also do."""
-
-from augment.view import View, ViewResult
-
-
-class Ranked(View):
-    name = "ranked"
-
-    def __call__(self, texts, seeds):
-        return [ViewResult(text.upper(), alternatives=(text.lower(), text.title())) for text in texts]
-'''
-
-
-@pytest.mark.exhaustive
-def test_alternatives_of_a_search_are_paired_on_request(folder: Path, tmp_path: Path) -> None:
-    site = add_package(tmp_path / "site", {"ranked_view": RANKED}, views="ranked = ranked_view")
-    (folder / "two.txt").write_text("Ab cd.\nEf gh.\n")
-    run = [
-        "build-pairs",
-        "two.txt",
-        "--pairs",
-        "original",
-        "--view",
-        "ranked",
-        "--no-default-filters",
-        "--json",
-    ]
-    counts = json.loads(done(start_beside(site, folder, *run)))
-    assert (counts["sentences"], counts["pairs"]) == (2, 2)
-    counts = json.loads(done(start_beside(site, folder, *run, "--alternatives", "--out", "all.arrow")))
-    assert (counts["sentences"], counts["pairs"]) == (2, 6)
-    views = ["AB CD.", "ab cd.", "Ab Cd.", "EF GH.", "ef gh.", "Ef Gh."]
-    assert [view for _, view in sides_of(str(folder / "all.arrow"))] == views
-
-
-def test_alternatives_without_views_are_refused(augment: Augment, lines: Path) -> None:
-    for option in ("--alternatives", "--no-alternatives"):
-        is_refused(augment("build-pairs", lines, "--pairs", "self", option), "--pairs self makes no views")
 
 
 def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment, lines: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import datasets
@@ -40,7 +41,8 @@ def test_alternatives_of_a_sentence_are_paired_once(
     left: list[str], right: list[str], alternatives: bool, default_filters: bool
 ) -> None:
     specs = {name: ViewSpec("backtranslate", {"pivot": name}) for name in "xy"}
-    pairs = view_pairs("bsl", specs, None, alternatives=alternatives, default_filters=default_filters)
+    pairs = view_pairs("bsl", specs, None, default_filters=default_filters)
+    pairs = replace(pairs, alternatives="xy" if alternatives else "")
     kept = [one for one in _settled(pairs.candidates([viewed(left, right)])) if one.reason is None]
     sides = [(one.view_a, one.view_b) for one in kept]
     assert len({*sides}) == len(sides)
@@ -48,7 +50,7 @@ def test_alternatives_of_a_sentence_are_paired_once(
 
 def test_an_alternative_is_no_second_pair_of_texts_that_are_paired() -> None:
     specs = {name: ViewSpec("backtranslate", {"pivot": name}) for name in "xy"}
-    pairs = view_pairs("bsl", specs, None, alternatives=True)
+    pairs = replace(view_pairs("bsl", specs, None), alternatives="xy")
     candidates = pairs.candidates([viewed(["a", "b"], ["c"])])
     own = [(one.view_a, one.view_b) for one in candidates if not one.is_spare]
     spare = [(one.view_a, one.view_b) for one in candidates if one.is_spare]

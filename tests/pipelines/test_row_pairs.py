@@ -138,7 +138,6 @@ BAD: list[tuple[str, list[str], list[str], str]] = [
     ("text,label\na,x\nb,y\n", [], ["labels"], "no two sentences"),
     ("text,label\na,x\nb,x\n", [], ["columns"], "needs a table as SOURCE, and --columns"),
     ("text,label\na,x\nb,x\n", [], ["self", "--per-sentence", "2"], "--per-sentence needs --pairs labels"),
-    ("text,label\na,x\nb,x\n", [], ["labels", "--alternatives"], "makes no views to pair"),
     ("text,label\na,x\nb,x\n", [], ["labels", "--view", "repeat"], "pairs labels take no views, not 1"),
     (
         "text,label\na,x\nb,x\n",
