@@ -33,12 +33,11 @@ class Plugins:
     package: str
     missing_part: Callable[[ModuleType], str | None]
 
-    def names(self) -> list[str]:
-        """All names, a module's with "-" for "_", sorted; imports no plugin."""
-        return sorted({*_files(self.package), *_points(self.package)})
-
     def usable_names(self) -> list[str]:
-        """`names` without the entry points that cannot be imported or lack something, with one warning for each."""
+        """All names, a module's with "-" for "_", sorted, without the entry points that cannot be used.
+
+        These cannot be imported or lack something, of which one warning each says what.
+        """
         return sorted({*_files(self.package), *_usable_points(self)})
 
     def module(self, name: str) -> ModuleType:
@@ -149,13 +148,8 @@ def _usable_points(plugins: Plugins) -> list[str]:
 @cache
 def _module_or_reason(plugins: Plugins, point: EntryPoint) -> ModuleType | str:
     try:
-        module = point.load()
-        if isinstance(module, ModuleType):
-            return plugins.missing_part(module) or module
-        kind = "class" if isinstance(module, type) else "value"
-        return (
-            f"{point.attr} is a {kind}, not a module: write {point.name} = {point.module} in the entry point"
-        )
+        module: ModuleType = point.load()
+        return plugins.missing_part(module) or module
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # an import may raise anything, and other plugins must still work

@@ -3,7 +3,6 @@
 It lies in an output's folder, or beside a file. Its last line is a checksum of all the others.
 """
 
-import errno
 import hashlib
 import json
 from collections.abc import Mapping
@@ -66,8 +65,6 @@ def read_record(path: Path) -> Record | None:
     be read.
     """
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise OSError(errno.EINVAL, "it is not a file")
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -57,13 +57,6 @@ def view_class(name: str) -> type[View]:
     return cast("type[View]", plugin_model(VIEWS.module(name)))
 
 
-def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a class has
-    """An attribute of a view's class (see `View`); `default` if there is no such view or attribute."""
-    if name not in VIEWS.usable_names():
-        return default
-    return getattr(view_class(name), attribute, default)
-
-
 def view_options(name: str) -> dict[str, FieldInfo]:
     """The options of a view by name, its own before those that it shares with others."""
     model = view_class(name)
@@ -72,14 +65,14 @@ def view_options(name: str) -> dict[str, FieldInfo]:
 
 def view_label(spec: ViewSpec) -> str:
     """The name of a view's default folder, and of a side in pairs: `backtranslate-de`."""
-    value = spec.params.get(view_attribute(spec.name, "folder_option", ""))
+    value = spec.params.get(view_class(spec.name).folder_option or "")
     return (spec.name if value is None else f"{spec.name}-{value}").replace("/", "-")
 
 
 def labelled_view(label: str) -> ViewSpec:
     """The view of a label, with the option that names it; raises InputError if there is none."""
     for name in sorted(VIEWS.usable_names(), key=len, reverse=True):
-        key = view_attribute(name, "folder_option")
+        key = view_class(name).folder_option
         if label == name or (key is not None and label.startswith(f"{name}-")):
             options = check_params(name, {} if label == name else {key: label.removeprefix(f"{name}-")})
             return ViewSpec(name, {} if key is None else {key: options.params[key]})

@@ -17,7 +17,7 @@ from augment.view import (
     ViewSpec,
     check_params,
     make_view,
-    view_attribute,
+    view_class,
     view_label,
     view_options,
 )
@@ -35,7 +35,7 @@ def example_of(name: str) -> str:
     example = f"augment {name}"
     for key, field in view_options(name).items():
         value = (field.examples or ["de"])[0] if field.is_required() else field.default
-        if value is not None and (field.is_required() or key == view_attribute(name, "folder_option")):
+        if value is not None and (field.is_required() or key == view_class(name).folder_option):
             example += f" --{key} {value}"
     return example
 

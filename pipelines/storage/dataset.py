@@ -8,16 +8,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from augment.errors import InputError
 from augment.record import FileRecord, Record, checked_files
 from augment.version import __version__
 from augment.view import WEIGHTS_PARAMS, ViewSpec
 from pipelines.base.files import RECORD, sync_folder, temporaries, write_if_changed
-from pipelines.base.options import MAX_INTEGER
 from pipelines.base.record import (
     ADVICE,
     Status,
@@ -31,7 +30,6 @@ from pipelines.base.record import (
 )
 from pipelines.storage.shards import (
     Shard,
-    count_rows,
     read_table,
     record_number,
     shard_files,
@@ -39,7 +37,6 @@ from pipelines.storage.shards import (
 )
 
 Kind = Literal["sentences", "view", "pairs"]
-Count = Annotated[int, Field(strict=True, ge=0, le=MAX_INTEGER)]
 STATE_FILE = "state.json"
 INFO_FILE = "dataset_info.json"
 RECIPE_FILE = "recipe.json"
@@ -70,10 +67,10 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     params: Mapping[str, Any]
     signature: str | None = None
     seed: int | None = None
-    limit: Count | None = None
-    shard_size: Count = 0
+    limit: int | None = None
+    shard_size: int = 0
     inputs: tuple[Input, ...]
-    shards: tuple[tuple[Count, Count], ...] = ()
+    shards: tuple[tuple[int, int], ...] = ()
     twinviews: str = __version__
 
     @property
@@ -108,14 +105,12 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
 def as_plan(record: Record | None, path: Path) -> Plan | None:
     """The plan of a dataset's record, which is at `path`.
 
-    None for other records, InputError for a forged one.
+    None for other records, InputError for one of another version.
     """
     if record is None or record.plan.get("kind") not in get_args(Kind):
         return None
     with suppress(ValidationError):
-        plan = Plan.model_validate(record.plan)
-        if plan.kind == "pairs" or plan.shard_size > 0:
-            return plan
+        return Plan.model_validate(record.plan)
     raise InputError(f"{path} is damaged, or of another version: {ADVICE}")
 
 
@@ -185,17 +180,13 @@ def finish(
     out: Path,
     plan: Plan,
     shards: Sequence[Record],
-    counts: Mapping[str, Any] | None = None,
+    counts: Mapping[str, Any],
     *,
     recipe: str,
     card: str,
     others: Mapping[str, FileRecord] = {},
 ) -> Dataset:
-    """Write the record of a dataset of these shards, and then all files but these.
-
-    Counts are those of the shards.
-    """
-    counts = count_rows(shards) if counts is None else counts
+    """Write the record of a dataset of these shards, and then all files but these."""
     files = shard_files(shards)
     texts = {beside(out, RECIPE_FILE): recipe, beside(out, CARD_FILE): card}
     if is_folder(out):

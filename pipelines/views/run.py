@@ -10,7 +10,7 @@ from pathlib import Path
 from augment.errors import TwinviewsError
 from augment.record import Record
 from augment.translate.model_names import AUTO, STARTER
-from augment.view import View, ViewSpec, view_attribute, view_label
+from augment.view import View, ViewSpec, view_class, view_label
 from pipelines.base.console import note, progress
 from pipelines.base.files import locked_folder
 from pipelines.base.recipe import recipe_text
@@ -51,7 +51,7 @@ def as_begun(spec: ViewSpec, folder: Path) -> ViewSpec:
     """The view with the translation models that the run in `folder` began with, unless it names its own."""
     if spec.params.get("models") != AUTO or spec.params.get("revision") is not None:
         return spec
-    plan, languages = read_plan(folder), ("source", view_attribute(spec.name, "folder_option"))
+    plan, languages = read_plan(folder), ("source", view_class(spec.name).folder_option or "")
     if plan is None or plan.name != spec.name:
         return spec
     if any(plan.params.get(key) != spec.params.get(key) for key in languages):
@@ -160,5 +160,5 @@ def _finish(run: ViewRun) -> Dataset:
         pass  # reading a shard of the sentences checks its hash
     options = {"sources": run.options.sources or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
-    card = dataset_card(plan, count_rows(shards))
-    return finish(run.out, plan, shards, recipe=recipe, card=card)
+    counts = count_rows(shards)
+    return finish(run.out, plan, shards, counts, recipe=recipe, card=dataset_card(plan, counts))

@@ -12,7 +12,6 @@ import pytest
 from foreigners import Augment, is_refused
 
 from augment import protected_terms
-from augment.record import read_record
 from augment.view import ViewSpec, make_view
 from pipelines.base.console import InputError
 from pipelines.base.files import temporaries, write_page
@@ -109,29 +108,6 @@ def test_a_recipe_of_another_shape_is_told_in_the_words_of_its_options(
 def test_a_parameter_that_is_missing_is_named_without_the_others() -> None:
     with pytest.raises(InputError, match=r"^import-views: file is missing$"):
         make_view(ViewSpec("import-views", {"by": "foo"}))
-
-
-def test_a_pipe_in_the_place_of_a_plan_is_not_waited_for(augment: Augment, folder: Path) -> None:
-    Path("a.txt").write_text("One two.\n")
-    Path("out").mkdir()
-    os.mkfifo("out/record.json")
-    is_refused(augment("ingest", "a.txt", "--out", "out"), "out/record.json cannot be read (it is not a file)")
-    is_refused(augment("inspect", "out"), "it is not a file")
-
-
-@pytest.mark.parametrize("value", [0, -5, 10**30, True])
-def test_a_forged_plan_is_one_line(augment: Augment, folder: Path, value: int) -> None:
-    """Even if its hash was computed again."""
-    Path("a.txt").write_text("One two.\n")
-    assert augment("ingest", "a.txt").code == 0
-    path = Path("data/sentences/record.json")
-    record = read_record(path)
-    assert record is not None
-    forged = record.model_copy(update={"plan": {**record.plan, "shard_size": value}})
-    path.write_text(forged.to_json())
-    for command in (["identity"], ["inspect", "data/sentences"]):
-        is_refused(augment(*command), "record.json is damaged")
-    is_refused(augment("ingest", "a.txt"), "data/sentences was made with other options")
 
 
 def test_a_pattern_that_backtracks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
