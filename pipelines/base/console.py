@@ -303,17 +303,9 @@ def progress(
     Yields what advances it by n.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress
 
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-        console=Console(file=sys.stderr),
-        disable=not sys.stderr.isatty(),
-    ) as bar:
+    with Progress(console=Console(file=sys.stderr), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(description, total=total, completed=done)
         due = time.monotonic() + pause
 
