@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from augment.files import MAX_LINE, MAX_TEXT, check_end, read_bounded
+from augment.files import MAX_LINE, MAX_TEXT, read_bounded
 from pipelines.base.console import InputError
 from pipelines.base.files import sha256_of as sha256_of
 
@@ -41,7 +41,6 @@ PARENTS = (
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
     """A text file's lines (UTF-8, `bytewise` else latin-1, perhaps gzipped); InputError if it is none."""
     try:
-        check_end(path)
         raw = read_bounded(path, MAX_TEXT, unpack=True)
         text = raw.decode("utf-8-sig")
     except (EOFError, OSError, zlib.error) as error:

@@ -28,7 +28,6 @@ __all__ = ["ConfigOption", "InputError", "MissingExtraError", "Plugins", "Twinvi
 # Control characters, line separators, overrides of the writing direction and invisible characters, except
 # those that scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-LONG_WORD = re.compile(r"(\S{160})\S{140,}(\S{40})")
 MOST_ECHOED = 1_200  # characters of an error; the longest of ours that holds nobody's value has about 700
 # The root of usage errors in typer's click: its own copy since 0.2x, the click package before that.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -130,8 +129,8 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
 
 
 def _shortened(message: str) -> str:
-    """An error on one line; of a name or value that was given, however long, only its two ends."""
-    line = escape_control(" ".join(LONG_WORD.sub(r"\1…\2", message).split()))
+    """An error on one line; of a long one only its two ends."""
+    line = escape_control(" ".join(message.split()))
     return (
         line if len(line) <= MOST_ECHOED else f"{line[: MOST_ECHOED * 2 // 3]}… …{line[-MOST_ECHOED // 3 :]}"
     )

@@ -145,18 +145,17 @@ def _sentences(options: IngestOptions, sources: Sequence[Source], selection: Sel
     """The sentences to keep, up to the limit; may raise."""
     counts = selection.counts
     for source in sources:
-        filled = set[str]()
+        has_labels = options.label_column == "label" or source.format in TEXT_FORMATS
         rows = read_rows(source, options)
         while batch := [*islice(rows, BATCH_ROWS)]:
-            filled.update(role for row in batch for role, cell in row.items() if cell is not None)
+            has_labels = has_labels or any(row.get("label") is not None for row in batch)
             yield from _kept(batch, selection)
             if selection.is_full:
                 source.check_unchanged()
                 break
         counts.update(+source.skipped)
-        column = options.label_column
-        is_named = column != "label" and source.format not in TEXT_FORMATS
-        if is_named and filled and "label" not in filled:
+        if not has_labels:
+            column = options.label_column
             raise InputError(f"{source.name} has nothing in a column {column!r}: check --label-column")
         if selection.is_full:
             break
