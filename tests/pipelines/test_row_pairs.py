@@ -139,12 +139,6 @@ BAD: list[tuple[str, list[str], list[str], str]] = [
     ("text,label\na,x\nb,x\n", [], ["columns"], "needs a table as SOURCE, and --columns"),
     ("text,label\na,x\nb,x\n", [], ["self", "--per-sentence", "2"], "--per-sentence needs --pairs labels"),
     ("text,label\na,x\nb,x\n", [], ["labels", "--view", "repeat"], "pairs labels take no views, not 1"),
-    (
-        "text,label\na,x\nb,x\n",
-        [],
-        ["columns", "--columns", "a,b", "--view", "repeat"],
-        "pairs columns take no views, not 1",
-    ),
     ("text,label\na,x\nb,x\n", [], ["columns", "--seed", "2"], "draws nothing"),
     ("text,label\na,x\nb,x\n", [], ["columns", "--columns", "text,label"], "needs a table as SOURCE"),
 ]
