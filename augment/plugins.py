@@ -33,11 +33,12 @@ class Plugins:
     package: str
     missing_part: Callable[[ModuleType], str | None]
 
-    def usable_names(self) -> list[str]:
-        """All names, a module's with "-" for "_", sorted, without the entry points that cannot be used.
+    def names(self) -> list[str]:
+        """All names, a module's with "-" for "_", sorted; imports no plugin."""
+        return sorted({*_files(self.package), *_points(self.package)})
 
-        These cannot be imported or lack something, of which one warning each says what.
-        """
+    def usable_names(self) -> list[str]:
+        """`names` without the entry points that cannot be imported or lack something, with one warning for each."""
         return sorted({*_files(self.package), *_usable_points(self)})
 
     def module(self, name: str) -> ModuleType:

@@ -72,10 +72,10 @@ def view_label(spec: ViewSpec) -> str:
 def labelled_view(label: str) -> ViewSpec:
     """The view of a label, with the option that names it; raises InputError if there is none."""
     for name in sorted(VIEWS.usable_names(), key=len, reverse=True):
-        key = view_class(name).folder_option
-        if label == name or (key is not None and label.startswith(f"{name}-")):
+        key = view_class(name).folder_option or ""
+        if label == name or (key and label.startswith(f"{name}-")):
             options = check_params(name, {} if label == name else {key: label.removeprefix(f"{name}-")})
-            return ViewSpec(name, {} if key is None else {key: options.params[key]})
+            return ViewSpec(name, {key: options.params[key]} if key else {})
     raise InputError(f"there is no view dataset {label!r} and no view of that name: see `augment views`")
 
 

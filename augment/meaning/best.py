@@ -51,10 +51,10 @@ class BestOf(View):
         return best
 
     # Those of the view which draws.
-    name = property(attrgetter("_view.name"))  # type: ignore[assignment]
-    uses_seed = property(attrgetter("_view.uses_seed"))  # type: ignore[assignment]
-    keeps_meaning = property(attrgetter("_view.keeps_meaning"))  # type: ignore[assignment]
-    contradicts = property(attrgetter("_view.contradicts"))  # type: ignore[assignment]
+    name = property(attrgetter("_view.name"))
+    uses_seed = property(attrgetter("_view.uses_seed"))
+    keeps_meaning = property(attrgetter("_view.keeps_meaning"))
+    contradicts = property(attrgetter("_view.contradicts"))
 
     @property
     def params(self) -> dict[str, JSON]:

@@ -31,25 +31,7 @@ ENDINGS: Mapping[str, Format] = {
     ".feather": "arrow",
     ".pq": "parquet",
 }
-OFFICE_ENDINGS = (
-    ".doc",
-    ".docx",
-    ".eml",
-    ".epub",
-    ".mbox",
-    ".msg",
-    ".odp",
-    ".ods",
-    ".odt",
-    ".pdf",
-    ".ppt",
-    ".pptx",
-    ".rtf",
-    ".srt",
-    ".vtt",
-    ".xls",
-    ".xlsx",
-)
+OFFICE_ENDING = re.compile(r"\.(docx?|eml|epub|mbox|msg|od[pst]|pdf|pptx?|rtf|srt|vtt|xlsx?)")
 MAGIC: Mapping[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 """How files begin whose names need no ending."""
 TABLE_HEADER = re.compile(
@@ -129,7 +111,7 @@ def _find_format(label: str, path: Path, *, is_table: bool) -> Format:
     format = ENDINGS.get(ending)
     if format and not (is_table and format in DELIMITED):
         return format
-    if ending in OFFICE_ENDINGS:
+    if OFFICE_ENDING.fullmatch(ending):
         raise InputError(
             f"{label} is not read: save it as CSV, text or HTML, or give --format if its ending is wrong"
         )
