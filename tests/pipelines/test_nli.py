@@ -266,11 +266,12 @@ def test_entailment_takes_contradictions_of_the_premise_in_turn(augment: Augment
 def test_a_look_and_an_export_know_negatives(augment: Augment, folder: Path) -> None:
     jsonl(folder / "nli.jsonl", NLI)
     augment("build-pairs", "nli.jsonl", "--pairs", "entailment", "--negatives")
-    found = json.loads(augment("inspect", "data/pairs.arrow", "--json").out)["statistics"]
-    assert found["shares"]["have a negative"] == [3, 4]
+    seen = json.loads(augment("inspect", "data/pairs.arrow", "--json").out)
+    assert seen["counts"]["kept"]["it has no negative"] == 1
+    found = seen["statistics"]
     assert (found["measures"]["chrF, negative ~ a"]["n"], found["values"]) == (3, {})
     assert "  negative    Nobody plays.\n" in augment("inspect", "data/pairs.arrow").out
-    assert "have a negative" in Path("data/pairs.report.html").read_text()
+    assert "it has no negative" in Path("data/pairs.report.html").read_text()
     augment("export", "data/pairs.arrow", "--to", "jsonl")
     exported = [json.loads(line)["negative"] for line in Path("data/pairs.jsonl").read_text().splitlines()]
     assert exported == ["Nobody plays.", "A man sleeps.", "Nobody plays.", None]
