@@ -65,6 +65,10 @@ class ObjectiveOptions(Options):
         """Whether the labels of pairs decide what is trained."""
         return False
 
+    def reads_corpus(self) -> bool:
+        """Whether --text beside --views is more text, of which no row is trained on."""
+        return False
+
     def check_views(self, views: Sequence[str]) -> None:
         """Warn of files of pairs that are not good enough; by default, do nothing."""
 

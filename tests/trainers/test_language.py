@@ -15,7 +15,7 @@ from transformers import AutoTokenizer, BertTokenizer
 
 from pipelines.base.console import InputError, call
 from pipelines.cli.app import build_app
-from trainers.encoders.input_vectors import RIDGE, SPELT, spelt_alike, transferred
+from trainers.encoders.input_vectors import RIDGE, SPELT, spelt_alike, transferred, used_alike
 from trainers.encoders.model import load_model
 from trainers.encoders.vocabulary import learn_tokenizer, piece_counts, share_unread
 
@@ -98,6 +98,30 @@ def test_words_of_no_translation_are_held_at_words_of_like_spelling(related: boo
     assert before[200:].mean().abs() < 0.2
     assert cosines[200:].mean() > 0.6 if related else cosines[200:].mean().abs() < 0.2
     assert cosines[:200].mean() > before[:200].mean() - 0.01
+
+
+def test_words_of_no_translation_are_like_those_in_whose_company_they_are() -> None:
+    """Each word has a topic of ten, texts have one, and the last 100 words are in no translation."""
+    old, new = word_tokenizer(syllables(300, 0)), word_tokenizer(syllables(300, 1))
+    sources, others = old.convert_ids_to_tokens(range(57, 357)), new.convert_ids_to_tokens(range(57, 357))
+    random = np.random.default_rng(2)
+    drawn = [10 * random.integers(0, 30, 8) + topic for topic in random.integers(0, 10, 3000)]
+    texts = [" ".join(others[number] for number in row) for row in drawn]
+    paired = [row for row in drawn if row.max() < 200]
+    pairs = [[" ".join(words[number] for number in row) for row in paired] for words in (others, sources)]
+    topics = random.normal(size=(10, 32))
+    topics -= topics.mean(axis=0)
+    vectors = random.normal(size=(len(old), 32)).astype(np.float32)
+    vectors[-300:] += 2 * np.tile(topics, (30, 1))
+    counts = piece_counts(new, pairs[0]), piece_counts(old, pairs[1])
+    alike, shared = (0 * part for part in spelt_alike(new, old))
+    expected = torch.from_numpy(vectors[-100:])
+    cosines = []
+    for columns in (shared, used_alike(new, texts)):
+        moved = transferred(*counts, vectors, alike, columns)
+        cosines.append(cosine_similarity(torch.from_numpy(moved[-100:]), expected).mean())
+    assert cosines[0].abs() < 0.2
+    assert cosines[1] > 0.6
 
 
 def test_pieces_are_counted_without_special_tokens(tiny_bert: Path) -> None:
@@ -203,6 +227,18 @@ def test_several_languages_in_one(
     tokenizer = SentenceTransformer("several", device="cpu").tokenizer
     for text in (translations[0], others[0]):
         assert tokenizer.unk_token not in tokenizer.tokenize(text)
+
+
+def test_text_beside_the_pairs_is_read_for_a_vocabulary_alone(
+    tiny_bert: Path, parallel: Path, translations: list[str], capsys: Capsys
+) -> None:
+    Path("plain.txt").write_text("\n".join(["ж ☃☃", *translations]) + "\n")
+    assert train(*options(parallel, tiny_bert), "--text", "plain.txt", "--epochs", 0, "--out", "more") == 0
+    assert f"and {len(translations) + 1} other texts" in capsys.readouterr().err
+    tokenizer = SentenceTransformer("more", device="cpu").tokenizer
+    assert tokenizer.unk_token not in tokenizer.tokenize("ж ☃☃")
+    assert train("contrastive", "--views", parallel, "--text", "plain.txt") == 2
+    assert "--views and --text: give one of them" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

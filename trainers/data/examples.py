@@ -13,7 +13,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from pipelines.base.console import InputError
+from pipelines.base.console import InputError, note
 from pipelines.storage import pair_files as pairs
 from trainers.files import file_lines
 
@@ -65,8 +65,8 @@ class Examples:
     classes: Sequence[str] | None = None
     """The label of each row's sentences, empty if it has none; None without such a column."""
     corpus: Sequence[str] | None = None
-    """All sentences that the pairs were made of, those of no pair too, which a linear layer is fitted to; else
-    None."""
+    """More text: all sentences that the pairs were made of, those of no pair too, which a linear layer is fitted
+    to, or what a vocabulary is learnt from beside the pairs; else None."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -185,7 +185,11 @@ def from_pairs(views: Sequence[str], limit: int | None = None) -> Examples:
 def with_corpus(examples: Examples, views: Sequence[str]) -> Examples:
     """Return the examples with the sentences that their file, if it is one, was made of, if these are as they were."""
     folder = pairs.source_sentences(Path(views[0])) if len(views) == 1 else None
-    return examples if folder is None else replace(examples, corpus=_dataset_texts(folder))
+    if folder is None:
+        return examples
+    corpus = _dataset_texts(folder)
+    note(f"the linear layer is fitted to the {len(corpus):,} sentences that the pairs were made of")
+    return replace(examples, corpus=corpus)
 
 
 def _read(path: Path, limit: int | None) -> tuple["Dataset", int]:

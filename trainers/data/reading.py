@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -41,8 +42,17 @@ def own_columns(text: str | None) -> Spellings:
         raise InputError(f"--columns {text}: write text=NAME,label=NAME") from None
 
 
-def read_examples(options: DataOptions, reads: tuple[str, ...]) -> tuple[Examples, dict[str, Any]]:
-    """Read what the options name, else the first of the kinds `reads`; returns that too. Raises InputError."""
+def read_examples(
+    options: DataOptions, reads: tuple[str, ...], reads_corpus: bool = False
+) -> tuple[Examples, dict[str, Any]]:
+    """Read what the options name, else the first of the kinds `reads`; returns that too. Raises InputError.
+
+    If it `reads_corpus`, text beside pairs is more text, and no rows.
+    """
+    if reads_corpus and options.views and options.text:
+        examples, sources = read_examples(options.model_copy(update={"text": None}), reads)
+        corpus = from_text(options.text).left
+        return replace(examples, corpus=corpus), sources | {"text": options.text.as_posix()}
     kinds = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
     if len(kinds) > 1:
         raise InputError(f"--{' and --'.join(kinds)}: give one of them")

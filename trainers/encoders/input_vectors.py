@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 from torch import nn
 
+from trainers.data.examples import token_ids
 from trainers.encoders.modules import Encoder
 from trainers.encoders.vocabulary import learn_tokenizer, piece_counts
 
@@ -39,6 +40,9 @@ COLUMNS = 64  # of the vectors that are solved for at once, for little memory
 BEGINNINGS = ("▁", "Ġ")  # of pieces that begin a word; WordPiece marks the others
 WITHIN = "##"
 LENGTHS = (3, 5)  # characters of the strings that pieces share, a space before a word included
+WINDOW, SMOOTHING = 4, 0.75  # pieces between which company is counted, and the power of how frequent they are
+COMPANY = 100  # numbers that say in which company a piece is
+USED, RARE = 2, 5  # the length of these vectors, and how often a piece occurs whose is shorter by 0.7
 SHORT = 4  # characters of a word, and of the space before it, that is too short to be like another
 BLOCK = 1000  # words whose cosines with all old ones are in memory at once
 LEAST_COSINE, SHARPNESS = 0.35, 4  # of two words' strings, and its power by which they are weighted
@@ -46,18 +50,25 @@ LEAST_COSINE, SHARPNESS = 0.35, 4  # of two words' strings, and its power by whi
 Vectors = NDArray[np.float32]
 
 
-def replace_vocabulary(encoder: Encoder, texts: Sequence[str], translations: Sequence[str], size: int) -> None:
+def replace_vocabulary(
+    encoder: Encoder, texts: Sequence[str], translations: Sequence[str], size: int, corpus: Sequence[str] = ()
+) -> None:
     """Give an encoder, in place, at most `size` pieces, learnt from the translations (n) of `texts` (n).
 
-    Its special tokens and their vectors stay.
+    A `corpus` is more text in the language of the translations, from which it learns pieces too, and which ones
+    are used alike. Special tokens and their vectors stay.
     """
     old = encoder.tokenizer
-    new = learn_tokenizer(old, translations, size)
+    language = [*translations, *corpus]
+    new = learn_tokenizer(old, language, size)
     model: Any = encoder[0].model
     layer = model.get_input_embeddings()
     vectors = layer.weight.detach().cpu().numpy()
     counts = piece_counts(new, translations), piece_counts(old, texts)
-    moved = transferred(*counts, vectors, *spelt_alike(new, old))
+    alike, shared = spelt_alike(new, old)
+    if corpus:
+        shared = hstack([shared, used_alike(new, language)]).tocsr()
+    moved = transferred(*counts, vectors, alike, shared)
     for name, token in new.special_tokens_map.items():
         moved[new.convert_tokens_to_ids(token)] = vectors[old.convert_tokens_to_ids(token)]
         if getattr(model.config, f"{name}_id", None) is not None:
@@ -116,6 +127,38 @@ def spelt_alike(new: Any, old: Any) -> tuple[csr_array, csr_array]:  # noqa: ANN
     cosines = _cosines(csr_array(diags_array(is_other * is_word) @ shared), old_words.T.tocsr())
     cut = diags_array(is_other) @ piece_counts(old, spelt)
     return _shares(same + _shares(cut) + _shares(cosines.power(SHARPNESS))), csr_array(SHARED * shared)
+
+
+def used_alike(tokenizer: Any, texts: Sequence[str]) -> csr_array:  # noqa: ANN401 - transformers' tokenizers
+    """Return more columns of F: vectors (V, COMPANY) of pieces by those that are near them in some texts.
+
+    They are factors of the pieces' positive pointwise mutual information, with a context distribution smoothed
+    by SMOOTHING, where two pieces at a distance of up to WINDOW count by its inverse (Levy, Goldberg and Dagan
+    2015, https://aclanthology.org/Q15-1016/), less their mean, of length USED, and shorter where rare.
+    """
+    from sklearn.decomposition import TruncatedSVD
+
+    ids = token_ids(tokenizer, texts, add_special_tokens=False)
+    row = np.repeat(np.arange(len(ids)), ids.lengths)
+    shape = len(tokenizer), len(tokenizer)
+    near = csr_array(shape, dtype=np.float32)
+    for distance in range(1, WINDOW + 1):
+        is_one_text = row[distance:] == row[:-distance]
+        pairs = ids.values[:-distance][is_one_text], ids.values[distance:][is_one_text]
+        near += csr_array((np.full(len(pairs[0]), 1 / distance, np.float32), pairs), shape)
+    near = (near + near.T).tocoo()
+    counts = near.sum(axis=0)
+    contexts = counts**SMOOTHING / (counts**SMOOTHING).sum()
+    pieces, others = near.coords
+    information = np.log(near.data / (counts[pieces] * contexts[others]))
+    positive = csr_array((np.maximum(information, 0), near.coords), shape)
+    svd = TruncatedSVD(min(COMPANY, len(tokenizer) - 1), random_state=0)
+    company = svd.fit_transform(positive) / np.sqrt(svd.singular_values_)
+    company -= np.average(company, axis=0, weights=counts)
+    lengths = np.linalg.norm(company, axis=1)
+    wanted = USED * np.sqrt(counts / (counts + RARE))
+    company *= np.divide(wanted, lengths, out=np.zeros_like(lengths), where=lengths > 0)[:, None]
+    return csr_array(company.astype(np.float32))
 
 
 def _cosines(rows: csr_array, columns: csr_array) -> csr_array:

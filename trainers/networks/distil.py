@@ -156,10 +156,11 @@ class Translations(Taught):
             texts, translations = [*texts, *texts], [*translations, *texts]
         if is_first():
             note(
-                f"learning {self.params.vocabulary:,} pieces, and their input vectors from {len(texts):,} pairs; "
+                f"learning {self.params.vocabulary:,} pieces, and their input vectors from {len(texts):,} pairs"
+                + (f" and {len(examples.corpus):,} other texts; " if examples.corpus else "; ")
                 + expectation(len(examples))
             )
-        replace_vocabulary(self.encoder, texts, translations, self.params.vocabulary)
+        replace_vocabulary(self.encoder, texts, translations, self.params.vocabulary, examples.corpus or ())
 
     def rate_of(self, parameter: str) -> float:
         """Return `VOCABULARY_RATE` for the input vectors of a new vocabulary."""

@@ -41,7 +41,7 @@ class PARAMS(DropoutOptions):
     languages: Literal["new", "both"] = "new"
     """mse: read the language of the second views alone, or that of the first ones too."""
     vocabulary: int | None = Field(None, ge=100)
-    """Pieces of a new vocabulary, learnt from these languages; none: the encoder's own."""
+    """Pieces of a new vocabulary, of these languages and of more text of theirs, --text; none: its own."""
     queue: int = Field(65_536, ge=0)
     """Teacher's vectors in the queue, or in each of SCT's two (k)."""
     teacher_temperature: float = Field(0.05, gt=0)
@@ -66,6 +66,10 @@ class PARAMS(DropoutOptions):
     def other_encoders(self) -> dict[str, str]:
         """Return the teacher, if one is named."""
         return {"teacher": self.teacher} if self.teacher else {}
+
+    def reads_corpus(self) -> bool:
+        """Whether a vocabulary is learnt."""
+        return self.method == "mse" and self.vocabulary is not None
 
     def check_views(self, views: Sequence[str]) -> None:
         """Warn of translations that are too poor to learn a language from."""

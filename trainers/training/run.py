@@ -87,7 +87,7 @@ def _make_plan(request: Request) -> Plan:
     preset, training, params = request.resolved(source.pooling())
     given = objective.PRESETS[preset]
     precision = resolve_precision(training.precision)
-    examples, sources = read_examples(request.data, objective.READS)
+    examples, sources = read_examples(request.data, objective.READS, params.reads_corpus())
     if len(examples) < 2:
         kind, value = next(iter(sources.items()))
         data = value if isinstance(value, str) else " and ".join(value)
@@ -134,9 +134,6 @@ def _hashes(
     if dev is not None:
         hashes |= {"dev_sha256": dev.sha256(), "dev_figure": dev.title}
     if examples.corpus is not None:
-        note(
-            f"the linear layer is fitted to the {len(examples.corpus):,} sentences that the pairs were made of"
-        )
         hashes["corpus_xxh64"] = Examples(examples.corpus, examples.corpus, examples.corpus).digest()
     return hashes
 
