@@ -36,6 +36,8 @@ _INVISIBLE_LEFT_TO_RIGHT = regex.compile(
     rf"[{_UNSEEN}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<=\p{{M}}{{30}})\p{{M}}"
 )
 """The same for texts without right-to-left letters, in which direction marks change nothing."""
+LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+"""The letters of `ﬁ` and the like, which text out of a PDF has and no tokenizer reads."""
 SEEN = re.compile(
     "[^\\s\u034f\u061c\u115f\u1160\u180e\u200c-\u200f\u202a-\u202e\u2061-\u206f\u3164\ufe00-\ufe0f]"
 )
@@ -256,8 +258,9 @@ def invisible(text: str) -> regex.Pattern[str]:
 
 
 def visible(text: str, whole: str | None = None) -> str:
-    """NFC, without what is `invisible` in the `whole` text, of which `text` may be a part."""
-    return unicodedata.normalize("NFC", invisible(text if whole is None else whole).sub("", text))
+    """NFC, letters for ligatures, and nothing `invisible` in the `whole` text, of which `text` may be a part."""
+    seen = invisible(text if whole is None else whole).sub("", text)
+    return unicodedata.normalize("NFC", seen.translate(LIGATURES))
 
 
 def normalise(text: str) -> str:

@@ -272,6 +272,7 @@ def test_what_cannot_be_seen_is_taken_out(augment: Augment, folder: Path) -> Non
     assert (found["kept"], found["empty"], found["duplicate"]) == (4, 5, 2)
     assert [text for text, _ in rows()] == ["Ab c.", family, persian, "a\tb"]
     assert normalise("e\u200b\u0301") == "é"
+    assert normalise("the ﬁrst oﬃce of a ﬂeet") == "the first office of a fleet"
 
 
 def test_columns_inside_others_are_read_by_dotted_names(augment: Augment, folder: Path) -> None:
