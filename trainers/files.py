@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from augment.files import MAX_LINE, MAX_TEXT, read_bounded
 from pipelines.base.console import InputError
-from pipelines.base.files import sha256_of as sha256_of
 
 # cells of each row, with the number of the line that it begins in
 Rows: TypeAlias = list[tuple[int, list[str]]]

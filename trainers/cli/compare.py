@@ -36,7 +36,7 @@ class CompareOptions(Options):
     """Print 95% intervals of single runs."""
     test: bool = False
     """Test every further run against the first."""
-    as_json: Annotated[bool, Field(alias="json")] = False
+    as_json: bool = Field(False, alias="json")
     """Print the tables as JSON."""
     config: ConfigOption = None
 

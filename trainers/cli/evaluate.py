@@ -25,7 +25,6 @@ the encoder that a run began from. Documents with ids may be in a second file: Q
 SHOTS = "Train the classifiers of --judge on this many texts a label. [four of five folds]"
 COLUMNS = "How a table calls its columns, if otherwise, such as text=body,label=topic."
 ColumnsOption = Annotated[str | None, typer.Option(help=COLUMNS, metavar="NAME=COLUMN,...")]
-SHOWN = typer.Option()
 
 
 class TableOptions(Options):
@@ -33,7 +32,7 @@ class TableOptions(Options):
 
     judge: Annotated[list[str] | None, typer.Option(help=f"{JUDGE} Again for more.", metavar="FILE")] = None
     columns: ColumnsOption = None
-    shots: Annotated[int | None, Field(ge=1, description=SHOTS), SHOWN] = None
+    shots: int | None = Field(None, ge=1, description=SHOTS)
 
     def tables(self) -> list[Suite]:
         """Read the tables; raises InputError as `read_judge`."""
@@ -61,11 +60,11 @@ class EvaluateOptions(TableOptions):
     """Another encoder of the same space, for the documents of --judge or the second sides of pairs."""
     pooling: Pooling | None = None
     """Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."""
-    max_tokens: Annotated[int | None, Field(ge=3), SHOWN] = None
+    max_tokens: int | None = Field(None, ge=3)
     """Most tokens of a text. [the model; padded 64]"""
-    seed: Annotated[int, Field(ge=0, le=2**32 - 1), SHOWN] = SEED
+    seed: int = Field(SEED, ge=0, lt=1 << 32)
     """For folds and draws; SentEval's is 1111."""
-    batch_tokens: Annotated[int | None, Field(ge=1), SHOWN] = None
+    batch_tokens: int | None = Field(None, ge=1)
     """Most tokens in a batch. [16384; CPU 2048]"""
     precision: Literal["fp32", "bf16"] = "fp32"
     """bf16 moves figures by hundredths."""
@@ -73,7 +72,7 @@ class EvaluateOptions(TableOptions):
     """auto, cpu, cuda, cuda:1, mps."""
     out: Path | None = None
     """Folder for the results. [evaluation/ beside the model]"""
-    as_json: Annotated[bool, Field(alias="json")] = False
+    as_json: bool = Field(False, alias="json")
     """Print JSON instead of the tables."""
     config: ConfigOption = None
 

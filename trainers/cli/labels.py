@@ -11,7 +11,7 @@ from pipelines.base.console import ConfigOption, counted, note, show
 from pipelines.base.options import Options, with_options
 from pipelines.storage.pair_files import write_pairs
 from trainers.cli.auto import starting_encoder
-from trainers.cli.evaluate import SHOWN, ColumnsOption
+from trainers.cli.evaluate import ColumnsOption
 from trainers.data.labelled import BATCH_SIZE, STEPS, Labelled, drawn, pairs_of, read_labelled
 from trainers.data.reading import own_columns
 from trainers.data.tables import normalised
@@ -22,26 +22,24 @@ if TYPE_CHECKING:
 
     from trainers.classifier import Classifier
 
-FILE = typer.Option(metavar="FILE")
-
 
 class LabelsOptions(Options):
     """What is learned from, how, and where it goes."""
 
     table: Annotated[str, typer.Argument(metavar="FILE", show_default=False)]
     """Texts and their labels: CSV, TSV, JSONL, Parquet and so on."""
-    test: Annotated[str | None, FILE] = None
+    test: Annotated[str | None, typer.Option(metavar="FILE")] = None
     """Such a table, held back, to score on."""
     columns: ColumnsOption = None
     encoder: str | None = None
     """Encoder to start from: directory or Hub name. [all-MiniLM-L6-v2, else the bundled one]"""
-    shots: Annotated[int | None, Field(ge=1), SHOWN] = None
+    shots: int | None = Field(None, ge=1)
     """Learn from this many texts a label."""
-    steps: Annotated[int | None, Field(ge=1), SHOWN] = None
+    steps: int | None = Field(None, ge=1)
     """Of the training. [48, or one pass if more]"""
-    max_tokens: Annotated[int, Field(ge=4), SHOWN] = 64
+    max_tokens: int = Field(64, ge=4)
     """Longer texts are cut here in the training."""
-    seed: Annotated[int, Field(ge=0, le=2**32 - 1), SHOWN] = 1
+    seed: int = Field(1, ge=0, lt=1 << 32)
     """For --shots, pairs and training."""
     out: Path = Path("runs/labels")
     """Folder of pairs, encoder and classifier."""

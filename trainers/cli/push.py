@@ -8,13 +8,14 @@ import typer
 from huggingface_hub import ModelCard
 from yaml import YAMLError
 
+from augment.errors import one_line
 from augment.record import Record, check_folder_files
 from pipelines.base.console import ConfigOption, InputError, show
 from pipelines.base.files import RECORD, read_json
 from pipelines.base.options import Options, with_options
 from pipelines.base.publish import publish
 from pipelines.base.record import output_record
-from trainers.encoders.location import LOG, RECIPE, TIME, first_line
+from trainers.encoders.location import LOG, RECIPE, TIME
 from trainers.training.directory import DONE, without_paths
 
 CARD = "README.md"
@@ -53,7 +54,7 @@ def push(options: PushOptions) -> None:
         card = ModelCard.load(card_file)
     except (ValueError, YAMLError) as error:
         raise InputError(
-            f"{card_file}: its header is not valid YAML ({first_line(error)}): correct it"
+            f"{card_file}: its header is not valid YAML ({one_line(error, 200)}): correct it"
         ) from None
     card.data.license = options.license or card.data.license
     if options.public and not card.data.license:

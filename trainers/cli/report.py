@@ -11,7 +11,6 @@ from pipelines.base.console import ConfigOption, InputError, render_page, show
 from pipelines.base.files import without_paths
 from pipelines.base.options import Options, with_options
 from pipelines.base.record import claim, is_unaltered, write_recorded
-from trainers.cli.evaluate import SHOWN
 from trainers.encoders.location import LOG
 from trainers.scores.pages.comparison import compare_suite, published_tables
 from trainers.scores.pages.judged_part import judged_parts
@@ -31,7 +30,7 @@ class ReportOptions(Options):
     """Directories of runs, or of results."""
     out: Path | None = None
     """File to write. [RUN/report.html; of several runs report.html]"""
-    sample: Annotated[int, Field(ge=0, le=5000), SHOWN] = 1000
+    sample: int = Field(1000, ge=0, le=5000)
     """Pairs to draw; 0 loads no encoder."""
     config: ConfigOption = None
 

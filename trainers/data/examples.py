@@ -13,6 +13,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from augment.errors import one_line
 from pipelines.base.console import InputError, note
 from pipelines.storage import pair_files as pairs
 from trainers.files import file_lines
@@ -156,7 +157,7 @@ def _dataset_texts(path: Path) -> Texts:
     try:
         rows = load_from_disk(str(path))
     except (OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0][:200]
+        reason = one_line(error, 200)
         raise InputError(
             f"{path} is not a dataset folder ({reason}): run `augment ingest` to make one"
         ) from None

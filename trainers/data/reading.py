@@ -108,7 +108,7 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
     """
     if not path.is_file():
         raise InputError(f"no graded pairs at {str(path)!r}: give a table with --graded")
-    with opened(path, header_names([GRADED])) as (table, _):
+    with opened(path, header_names([GRADED])) as table:
         columns, layout_scale = _layout(path, table)
         located = [(place, stripped(row)) for place, row in table.located_rows(columns, ("first", "second"))]
     filled = [(place, row) for place, row in located if any(row.values())]

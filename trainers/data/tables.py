@@ -26,13 +26,12 @@ IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
 
 @dataclass(frozen=True, kw_only=True)
 class WholeTable:
-    """A table of a kind, "" if of none: its sha256 ("" in memory), columns by role, and their cells, stripped.
+    """A table of a kind, "" if of none: its columns by role, and their cells, stripped.
 
     `names` are all its columns, or the first row of a CSV without a header; `places` say where each row stands.
     """
 
     name: str
-    sha256: str
     kind: str
     names: Sequence[str]
     columns: Mapping[str, str]
@@ -51,14 +50,13 @@ def read_table(
     `own`: the columns that the user names, by role. Raises InputError if it cannot be read.
     """
     name = str(table) if isinstance(table, str) else IN_MEMORY
-    with opened(table, header_names(kinds.values(), own)) as (source, sha256):
+    with opened(table, header_names(kinds.values(), own)) as source:
         kind, columns = find_kind(name, kinds, source.names, own)
         columns |= find_columns(name, (optional or {}).get(kind, {}), source.names, own)
         texts = [role for role in columns if role in TEXT_ROLES]
         located = [*source.located_rows(columns, texts, SINGLE_ROLES)] if kind else []
     return WholeTable(
         name=name,
-        sha256=sha256,
         kind=kind,
         names=source.opening or source.names,
         columns=columns,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pipelines.base.console import InputError
+from pipelines.base.files import sha256_of
 from trainers.encoders.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
-from trainers.files import sha256_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

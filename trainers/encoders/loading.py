@@ -9,7 +9,7 @@ from typing import Any
 from augment.files import RECORD
 from augment.models.device import quiet_transformers
 from augment.models.encoder import load_encoder, positions
-from augment.models.loading import WEIGHT_OPTIONS, loading
+from augment.models.loading import load_model
 from augment.record import Record, file_records
 from pipelines.base.console import InputError, TwinviewsError, note
 from pipelines.base.record import output_record
@@ -98,12 +98,8 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[E
     """
     from transformers import AutoModelForMaskedLM
 
-    encoder, path = load_encoder(source.folder, "cpu"), source.transformer
-    with (
-        loading(f"the masked LM {source.name!r}", path, "name a model with a masked-LM head"),
-        quiet_transformers(),
-    ):
-        model = AutoModelForMaskedLM.from_pretrained(path, local_files_only=True, **WEIGHT_OPTIONS)
+    encoder = load_encoder(source.folder, "cpu")
+    model, _ = load_model(AutoModelForMaskedLM, source.transformer, f"the masked LM {source.name!r}")
     encoder[0].model = model.base_model
     return _for_training(repooled(encoder, pooling), max_tokens), model
 

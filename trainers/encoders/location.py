@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from augment.errors import one_line
 from augment.models.weights import find_encoder
 from pipelines.base.console import InputError
 from trainers.settings import Pooling
@@ -77,7 +78,7 @@ class Source:
         try:
             return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
         except (OSError, ValueError, RecursionError) as error:
-            raise InputError(f"{file} is damaged ({first_line(error)}): download it again") from None
+            raise InputError(f"{file} is damaged ({one_line(error, 200)}): download it again") from None
 
 
 def locate(name: str | None) -> Source:
@@ -102,8 +103,3 @@ def locate(name: str | None) -> Source:
             advice = "merge it into its encoder with peft, and save that"
             raise InputError(f"{name} is an adapter, not an encoder: {advice}")
     return Source(name or STARTER, *find_encoder(name or STARTER, flag=""))
-
-
-def first_line(error: Exception) -> str:
-    """Return the first non-empty line of an error's message, cut to 200 characters."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import get_device_name
 
+from augment.errors import one_line
 from augment.models.device import quiet_transformers
 from augment.models.encoder import load_encoder
 from pipelines.base.console import InputError, note, progress
 from pipelines.base.files import atomic_write
 from trainers.encoders.loading import PADDED, position_limit, repooled
-from trainers.encoders.location import Source, first_line, locate
+from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
 from trainers.encoders.vectors import BATCH_SIZE, CHUNK, Advance, Similarity, check, still, unit
 from trainers.processes import is_first, of_first, process_rank, processes
@@ -211,7 +212,7 @@ def load_model(
         torch.empty(1, device="cpu" if device == "auto" else device)
     except (RuntimeError, AssertionError) as error:
         raise InputError(
-            f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu"
+            f"--device {device} cannot be used here ({one_line(error, 200)}): take auto or cpu"
         ) from None
     source = locate(name)
     model = load_encoder(source.folder, None if device == "auto" else device)

@@ -1,7 +1,7 @@
 """Two encoders of one space: one for queries, or first sides, the other for documents, or second sides."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class TwoEncoders:
                 f"{self.queries.name} has vectors of {widths[0]} numbers, {self.documents.name} of {widths[1]}: "
                 "give two encoders of one space, such as a student and its teacher"
             )
-        return first._replace(documents=second, similarity=second.similarity)
+        return replace(first, documents=second, similarity=second.similarity)
 
     def card(self) -> dict[str, Any]:
         """Return the card of the encoder of queries, with that of the other one under `documents`."""

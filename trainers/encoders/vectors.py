@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from pipelines.base.console import InputError, TwinviewsError
@@ -70,7 +70,8 @@ class TextEncoder(Protocol):
         """The encoder's name, dimension, provenance and settings as JSON values; call it after `encode`."""
 
 
-class Vectors(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Vectors:
     """The vectors of distinct texts: `rows` maps a text to its row of `matrix`.
 
     `device` is where they are compared; None takes a GPU if there is one. `documents` are the vectors of
@@ -125,11 +126,6 @@ class Vectors(NamedTuple):
         first = vectors.units(texts[:1])
         blocks = (vectors.units(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK))
         return all(bool((abs(block - first) < EQUAL).all()) for block in blocks)
-
-    def digest(self) -> tuple[int, ...]:
-        """Return hashes of the vectors."""
-        matrices = [self.matrix] if self.documents is None else [self.matrix, self.documents.matrix]
-        return tuple(xxhash.xxh3_64_intdigest(np.ascontiguousarray(matrix).data) for matrix in matrices)
 
     def search(
         self, queries: Sequence[str], documents: Sequence[str], depth: int

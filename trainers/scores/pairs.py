@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from pipelines.base.console import InputError
 from trainers.encoders.vectors import Vectors, rounded
-from trainers.files import Rows, check_count, columns, find_files, sha256_of, tsv_rows
+from trainers.files import Rows, check_count, columns, find_files, tsv_rows
 from trainers.scores.task import Missing, Predictions, Result, Task, declared
 
 # Spearman under each aggregation, Pearson over all pairs; x 100
@@ -228,7 +228,6 @@ def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path])
         title=benchmark.title,
         subsets=subsets,
         source=str(folder),
-        files={path.name: sha256_of(path) for path in paths.values()},
         size=len(rows),
         counted=counted,
         note="; ".join(notes) or None,

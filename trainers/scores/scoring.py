@@ -178,7 +178,7 @@ def _values(
         result, key = results[task.name], (suite.name, task.name)
         dev, total = dev_leaks.get(key, (0, 0))
         texts, total = leaks.get(key, (0, total))
-        fields = ("title", "size", "source", "files", "note", "counted")
+        fields = ("title", "size", "source", "note", "counted")
         sets[task.name] = {name: getattr(task, name) for name in fields} | {
             "sha256": task.sha256(),
             "figures": dict(result.metrics),

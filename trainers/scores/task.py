@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -48,8 +48,8 @@ class Task:
     number of scored items, `texts` all to encode, `lines` the items as text, for a checksum that no layout of
     the files changes. `sides` are the same texts as queries and documents, or as first and second sides, which
     two encoders may share; None if the set has no sides. `score` makes the result of the vectors and a seed
-    for folds and draws. `files` are sha256 by name, `note` is what a reader must know, perhaps after `MARK`,
-    `counted` whether it is part of the suite's average.
+    for folds and draws. `note` is what a reader must know, perhaps after `MARK`, `counted` whether it is part of
+    the suite's average.
     """
 
     name: str
@@ -60,7 +60,6 @@ class Task:
     lines: Sequence[str]
     score: Callable[[Vectors, int], Result]
     sides: tuple[Sequence[str], Sequence[str]] | None = None
-    files: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
     counted: bool = True
 

@@ -36,10 +36,6 @@ class TfidfVectors:
         """Whether all texts are the same."""
         return len(set(texts)) == 1
 
-    def digest(self) -> tuple[int, ...]:
-        """Return what no hash of vectors is."""
-        return (id(self), 0, 0)
-
     def search(
         self, queries: Sequence[str], documents: Sequence[str], depth: int
     ) -> Iterator[tuple[Sequence[str], NDArray[np.int64], NDArray[np.float64]]]:

@@ -84,8 +84,8 @@ def _open(source: Source, header: Collection[str]) -> Table:
 
 
 @contextmanager
-def opened(table: TableSource, header: Collection[str]) -> Iterator[tuple[Table, str]]:
-    """A user's table, to read while the block lasts, and its sha256 ("" in memory); see `open_table`.
+def opened(table: TableSource, header: Collection[str]) -> Iterator[Table]:
+    """A user's table, to read while the block lasts; see `open_table`.
 
     Raises InputError for what is no table, in words that name no option of `augment ingest`.
     """
@@ -93,9 +93,9 @@ def opened(table: TableSource, header: Collection[str]) -> Iterator[tuple[Table,
         try:
             if isinstance(table, str | Path):
                 source = check_source(str(table), Path(spool), is_table=True)
-                yield open_table(source, header), source.sha256
+                yield open_table(source, header)
             else:
-                yield _memory_table(table), ""
+                yield _memory_table(table)
         except InputError as error:
             raise InputError(re.sub(r"(, or|:) give --(column|format)( text)?$", "", str(error))) from None
 

@@ -164,7 +164,6 @@ def test_every_format_is_read_as_by_hand_gzipped_or_not(kind: str, tmp_path: Pat
     benchmark, files, expected = FORMATS[kind]
     read = found(benchmark, write_files(tmp_path, files))
     assert [tuple(pair) for pairs in read.subsets.values() for pair in pairs] == expected
-    assert sorted(read.files) == sorted(Path(name).name for name in files)
     for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 
 from trainers.encoders.vectors import Vectors, score_blocks, unit
-from trainers.files import bad_line, check_count, filled_lines, find_files, sha256_of, tsv_rows
+from trainers.files import bad_line, check_count, filled_lines, find_files, tsv_rows
 from trainers.scores.task import MARK, Missing, Predictions, Result, Task
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
@@ -147,7 +147,6 @@ def _read(pair: str, data: str) -> Task | Missing:
         words = [entry[side] for entry in (*train, *test)]
         vocabulary = root / "vocabulary" / f"{language}.txt"
         if vocabulary.is_file():
-            paths.append(vocabulary)
             words += [line.strip().lower() for _, line in filled_lines(vocabulary)]
             note = f"candidates are the words of {vocabulary.name} and of the dictionaries" if side else note
         rows.append({word: row for row, word in enumerate(dict.fromkeys(words))})
@@ -166,7 +165,6 @@ def _read(pair: str, data: str) -> Task | Missing:
         title=f"BLI {pair}",
         source=str(root / pair),
         note=note,
-        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in paths},
         size=len(lexicon.test),
         texts=[*source, *target],
         lines=[f"{part}\n" for part in (*lexicon[:3], sorted(lexicon.test.items()))],

@@ -17,7 +17,6 @@ from trainers.files import (
     csv_rows,
     filled_lines,
     find_file,
-    sha256_of,
     usual_places,
 )
 from trainers.scores.task import Missing, Predictions, Result, Task, declared
@@ -188,7 +187,6 @@ def _read(benchmark: MentionSet, data: Path) -> Task | Missing:
         title=title,
         source=str(folder),
         note=note,
-        files={f"{path.parent.name}/{path.name}": sha256_of(path) for path in (dictionary, *paths)},
         counted=False,
         size=len(mentions),
         texts=[*names, *(part for mention in mentions for part in mention.parts)],

@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
 from trainers.encoders.vectors import Vectors
-from trainers.files import bad_line, check_count, file_lines, find_files, sha256_of
+from trainers.files import bad_line, check_count, file_lines, find_files
 from trainers.scores.task import Missing, Predictions, Result, Task, declared
 
 METRICS = ("accuracy", "f1")  # of all items, and of class 1 if papers report it (MRPC), both x 100
@@ -91,25 +91,18 @@ def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
     places = senteval_places(train)
     inputs, classes = _features([*(train[place] for place in places), *dev, *test], vectors, len(train))
     train_rows, dev_rows, test_rows = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
-    folds = (
-        {}
-        if test
-        else {f"fold {number}": fold for number, fold in enumerate(folded(classes, train_rows, seed), 1)}
-    )
-    predicted, choices = np.zeros_like(classes), {}
-    for name, (rows, held_out) in (folds or {"chosen": (train_rows, test_rows)}).items():
+    splits = [(train_rows, test_rows)] if test else folded(classes, train_rows, seed)
+    strengths = BEFORE_TEST if test and not dev else WITHIN
+    predicted = np.zeros_like(classes)
+    for rows, held_out in splits:
         inner = [(train_rows, dev_rows)] if dev else folded(classes, rows, seed)
-        strengths = WITHIN if dev or folds else BEFORE_TEST
-        predicted[held_out], choices[name] = classify(inputs, classes, rows, held_out, inner, strengths)
-        if folds:
-            accuracy = 100 * float(np.mean(predicted[held_out] == classes[held_out]))
-            choices[name] = {"accuracy": accuracy, **choices[name]}
+        predicted[held_out] = classify(inputs, classes, rows, held_out, inner, strengths)
     order = test_rows if test else np.argsort(places)
     gold, predicted = classes[order], predicted[order]
     metrics: dict[str, float | None] = {"accuracy": 100 * float(np.mean(gold == predicted))}
     if train[0].second is not None:
         metrics["f1"] = 100 * float(f1_score(gold, predicted, zero_division=0.0))
-    return Result(metrics, Predictions("mean", gold.astype(float), (gold == predicted).astype(float)), choices)
+    return Result(metrics, Predictions("mean", gold.astype(float), (gold == predicted).astype(float)))
 
 
 def senteval_places(items: Sequence[Labelled]) -> list[int]:
@@ -141,11 +134,8 @@ def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
 
 def classify(
     inputs: Floats, classes: Rows, train: Rows, test: Rows, inner: Sequence[Split], strengths: Sequence[float]
-) -> tuple[Rows, dict[str, float | None]]:
-    """Classify `test` by a regression on `train`.
-
-    Return the classes, and the strength (C) that is best on `inner`.
-    """
+) -> Rows:
+    """Return the classes of `test` by a regression on `train`, with the strength (C) that is best on `inner`."""
     count = len(np.unique(classes))
     dense = inputs.shape[1] * (count if count > 2 else 1) <= DENSE
     solver: dict[str, Any] = {"solver": "newton-cholesky"} if dense else {"solver": "lbfgs", "tol": 1e-7}
@@ -160,13 +150,11 @@ def classify(
     threads = max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
         accuracies = np.round(100 * np.mean(list(pool.map(shares, inner)), axis=0), 2)
-        best = int(np.argmax(accuracies))
+        strength = strengths[np.argmax(accuracies)]
         # More exact than those of the splits, because there are few of them.
-        model = LogisticRegression(
-            **(solver | {"tol": 1e-8}), max_iter=10_000, warm_start=True, C=strengths[best]
-        )
-        predicted = model.fit(inputs[train], classes[train]).predict(inputs[test])
-    return predicted, {"strength": strengths[best], "inner": float(accuracies[best])}
+        model = LogisticRegression(**(solver | {"tol": 1e-8}), max_iter=10_000, C=strength)
+        predicted: Rows = model.fit(inputs[train], classes[train]).predict(inputs[test])
+    return predicted
 
 
 def find(data: str) -> list[Task | Missing]:
@@ -185,7 +173,6 @@ def find(data: str) -> list[Task | Missing]:
             title=corpus.title,
             source=str(paths[0].parent),
             note=f"{protocol}; {DIFFERS}",
-            files={path.name: sha256_of(path) for path in paths},
             score=partial(score_labelled, parts),
             texts=[text for _, item in items for text in item.texts],
             size=len(parts.get("all") or parts["test"]),

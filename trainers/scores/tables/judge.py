@@ -70,15 +70,13 @@ def read_judge(table: TableSource, shots: int | None = None, own: Mapping[str, s
     omitted = Counter[str]()
     if paths:
         _refuse_options(name, "document", ("query", "document"), library, shots)
-        items, files, columns = _read_beir(paths, omitted)
+        items, columns = _read_beir(paths, omitted)
     else:
         whole = _read(table, KINDS, f"{EXPECTED} ({READ})", own)
         columns = [*whole.columns.values()]
         _refuse_options(name, whole.kind, columns, library, shots)
-        files = {name: whole.sha256}
         if whole.kind == "document":
             documents = _read(library, LIBRARY, "id and document", own) if library else None
-            files |= {library: documents.sha256} if documents else {}
             items = read_search(whole.rows, documents.rows if documents else None, omitted)
         elif whole.kind == "label":
             items = read_labels(whole.rows, shots, omitted)
@@ -90,10 +88,10 @@ def read_judge(table: TableSource, shots: int | None = None, own: Mapping[str, s
     if not items.scores:
         raise InputError(f"{name}: {summary}: nothing to tell apart")
     note_once(f"{name}: taken for {summary} (columns {', '.join(columns)})")
-    return _suite(source, _stem(name, library, shots), summary, items, files)
+    return _suite(source, _stem(name, library, shots), summary, items)
 
 
-def _suite(source: str, stem: str, summary: str, items: TableItems, files: Mapping[str, str]) -> Suite:
+def _suite(source: str, stem: str, summary: str, items: TableItems) -> Suite:
     tasks = [
         Task(
             name=re.sub(r"\W+", "-", title),
@@ -103,7 +101,6 @@ def _suite(source: str, stem: str, summary: str, items: TableItems, files: Mappi
             texts=items.texts,
             sides=items.sides,
             lines=items.lines,
-            files=files,
             counted=False,
             score=score,
         )
@@ -161,9 +158,7 @@ def _unknown(name: str, names: Sequence[str], expected: str) -> InputError:
     return InputError(f"{name} has the columns {', '.join(names)[:200]}: expected {expected}")
 
 
-def _read_beir(
-    paths: Sequence[str], omitted: Counter[str]
-) -> tuple[TableItems, dict[str, str], Sequence[str]]:
+def _read_beir(paths: Sequence[str], omitted: Counter[str]) -> tuple[TableItems, Sequence[str]]:
     """Read a search in BEIR's layout; a query's own id is no document of its ranking."""
     judgements, queries, corpus = paths
     judged = _read(judgements, JUDGEMENTS, "query-id, corpus-id and score")
@@ -171,8 +166,7 @@ def _read_beir(
     documents = _read(corpus, LIBRARY, "_id and text")
     texts = {row["id"]: row["text"] for row in asked.rows}
     rows = [{**row, "query": texts.get(row["query"], ""), "query_id": row["query"]} for row in judged.rows]
-    files = {whole.name: whole.sha256 for whole in (judged, asked, documents)}
-    return read_search(rows, documents.rows, omitted), files, [*judged.columns.values()]
+    return read_search(rows, documents.rows, omitted), [*judged.columns.values()]
 
 
 def _beir_files(name: str) -> list[str]:

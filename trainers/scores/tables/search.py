@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from operator import itemgetter
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,18 +39,16 @@ class Search:
     ids: Mapping[str, str]
     own: Mapping[str, set[str]]
     groups: Numbers
-    # What the three figures share, by the vectors that they are of.
-    _figures: dict[tuple[int, ...], NDArray[np.float64]] = field(default_factory=dict)
+    # What the three figures share, by the vectors that they are of, as long as these are there.
+    _figures: WeakKeyDictionary[Vectors, NDArray[np.float64]] = field(default_factory=WeakKeyDictionary)
 
     def score(self, column: int, vectors: Vectors, seed: int) -> Result:
         """Return one of `FIGURES`; undefined if all documents have one vector."""
         if vectors.are_equal(list(self.ids), documents=True):
             return Result({"score": None})
-        digest = vectors.digest()
-        if digest not in self._figures:
-            self._figures.clear()
-            self._figures[digest] = search_figures(self, vectors)
-        return mean_result(self._figures[digest][:, column], self.groups)
+        if vectors not in self._figures:
+            self._figures[vectors] = search_figures(self, vectors)
+        return mean_result(self._figures[vectors][:, column], self.groups)
 
 
 def read_search(
