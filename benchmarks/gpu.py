@@ -62,7 +62,7 @@ from augment.models.device import quiet_transformers
 from augment.models.weights import STARTER_TRANSLATION
 from augment.translate.marian import MarianTranslator
 from augment.view import JSON, ViewSpec, make_view
-from trainers.encoders.model import load_model
+from trainers.encoders import model as encoders
 from trainers.encoders.vectors import nearest, unit
 from trainers.settings import objective_names
 
@@ -171,8 +171,10 @@ def filling(table: Table, bert: Path, sizes: Sizes) -> None:
 
 def our_vectors(folder: Path, texts: list[str], batch_tokens: int) -> tuple[Cost, NDArray[np.float32]]:
     """The cost of the vectors of texts by an encoder as `train evaluate` loads it, and the vectors."""
-    settings: Any = {"precision": PRECISION, "device": DEVICE.type, "batch_tokens": batch_tokens}
-    encoder, vectors = load_model(str(folder), pooling="mean", **settings), list[NDArray[np.float32]]()
+    encoders.BATCH_TOKENS = batch_tokens
+    settings: Any = {"precision": PRECISION, "device": DEVICE.type}
+    encoder = encoders.load_model(str(folder), pooling="mean", **settings)
+    vectors = list[NDArray[np.float32]]()
     encoder.encode(texts[:8])
     return measured(lambda: vectors.append(encoder.encode(texts))), vectors[0]
 

@@ -29,7 +29,7 @@ Figures = Mapping[str, float | None]
 
 def encoded(model: str, sets: Sequence[Pairs], pooling: Pooling, options: argparse.Namespace) -> Vectors:
     """Vectors of every distinct text of the sets."""
-    chosen = {name: getattr(options, name) for name in ("precision", "device", "batch_tokens")}
+    chosen = {name: getattr(options, name) for name in ("precision", "device")}
     return Vectors.encode(
         open_encoder(model, pooling=pooling, **chosen), (text for item in sets for text in item.texts)
     )
@@ -76,7 +76,6 @@ def main() -> None:
     parser.add_argument("--model", default="starter", help="another encoder than the bundled starter")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--batch-tokens", type=int, default=8192)
     options = parser.parse_args()
     read = [read_pairs(benchmark, options.data) for benchmark in sts.BENCHMARKS]
     sets = [item for item in read if isinstance(item, Pairs) and item.counted]

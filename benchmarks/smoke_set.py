@@ -9,6 +9,7 @@ beside them: Spearman x 100. The last line correlates the two columns (Spearman)
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,7 +41,7 @@ def whitened(vectors: Vectors, corpus: Sequence[str]) -> Vectors:
     linear = torch.nn.Linear(width, width)
     fit_linear(SimpleNamespace(linear=linear), torch.from_numpy(vectors.of(corpus)))
     with torch.no_grad():
-        return vectors._replace(matrix=linear(torch.from_numpy(vectors.matrix)).numpy())
+        return replace(vectors, matrix=linear(torch.from_numpy(vectors.matrix)).numpy())
 
 
 def figure(pairs: Pairs, vectors: Vectors) -> float:

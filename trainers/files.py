@@ -96,9 +96,10 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise ValueError(str(error) or type(error).__name__) from error
 
 
-def usual_places(folders: Sequence[str], data: Path) -> list[Path]:
+def usual_places(folders: Sequence[str], data: str | Path) -> list[Path]:
     """Return where folders of these names may be below `data`."""
-    return [data / parent / folder for parent in PARENTS for folder in folders]
+    root = Path(data).expanduser()
+    return [root / parent / folder for parent in PARENTS for folder in folders]
 
 
 def find_file(name: str, places: Iterable[Path]) -> Path | None:
@@ -108,7 +109,7 @@ def find_file(name: str, places: Iterable[Path]) -> Path | None:
 
 
 def find_files(
-    names: Sequence[str], folders: Sequence[str], data: Path, beside: Sequence[str] = ()
+    names: Sequence[str], folders: Sequence[str], data: str | Path, beside: Sequence[str] = ()
 ) -> list[Path] | str:
     """The files of the first usual folder that has all `names`, itself or `beside` it, or what is missing."""
     reasons = []

@@ -324,5 +324,5 @@ def resolve_precision(precision: str) -> str:
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
     """Return the context in which an encoder runs on `device`."""
-    dtype = DTYPES.get(resolve_precision(precision))
+    dtype = DTYPES.get(precision)
     return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)

@@ -205,5 +205,5 @@ def test_preset_code_pads_as_the_authors_do(tiny_bert: Path, sentences: list[str
     assert saved.max_seq_length == 32
     np.testing.assert_allclose(saved.encode(longest), at_32, atol=1e-5)
     scored = load_for_scores(str(tmp_path))
-    assert (scored.pooling, scored.card()["max_tokens"]) == ("padded-mean", 32)
+    assert (scored.card()["pooling"], scored.card()["max_tokens"]) == ("padded-mean", 32)
     np.testing.assert_allclose(scored.encode(longest), at_32, atol=1e-5)

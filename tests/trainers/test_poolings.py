@@ -153,7 +153,7 @@ def test_older_names_of_poolings_are_read(key: str, mode: str, tiny_bert: Path, 
     settings = {"word_embedding_dimension": 16, "pooling_mode_mean_tokens": False, f"pooling_mode_{key}": True}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(settings))
     assert locate(str(folder)).pooling() == mode
-    assert load_model(str(folder)).pooling == mode
+    assert load_model(str(folder)).card()["pooling"] == mode
 
 
 def test_joined_poolings_are_refused_or_replaced(

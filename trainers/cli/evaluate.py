@@ -64,8 +64,6 @@ class EvaluateOptions(TableOptions):
     """Most tokens of a text. [the model; padded 64]"""
     seed: int = Field(SEED, ge=0, lt=1 << 32)
     """For folds and draws; SentEval's is 1111."""
-    batch_tokens: int | None = Field(None, ge=1)
-    """Most tokens in a batch. [16384; CPU 2048]"""
     precision: Literal["fp32", "bf16"] = "fp32"
     """bf16 moves figures by hundredths."""
     device: str = "auto"
@@ -99,7 +97,7 @@ class EvaluateOptions(TableOptions):
         """Return an encoder by name, beside that of documents if there is one."""
         from trainers.scores.scoring import opened
 
-        running = self.model_dump(include={"max_tokens", "precision", "batch_tokens", "device"})
+        running = self.model_dump(include={"max_tokens", "precision", "device"})
         return opened(name, self.documents_encoder, pooling=self.pooling or own_pooling, **running)
 
 
@@ -148,11 +146,8 @@ def _score(options: EvaluateOptions, model: str, suites: Sequence[Suite]) -> tup
     encoder = options.open(model)
     names = [suite.name for suite in suites]
     directory = results_folder(model, options.parts, out=options.out, suites=names)
-    used = {
-        "device": str(getattr(encoder, "device", "cpu")),
-        "batch_tokens": getattr(encoder, "batch_tokens", None),
-    }
-    evaluation = evaluate_suites(encoder, suites, seed=options.seed, settings={**options.settings, **used})
+    settings = {**options.settings, "device": str(getattr(encoder, "device", "cpu"))}
+    evaluation = evaluate_suites(encoder, suites, seed=options.seed, settings=settings)
     if not options.as_json:
         show([results_table(scores) for scores in evaluation if scores.suite.tasks])
     _print_notes(evaluation)

@@ -74,13 +74,11 @@ def published(directory: Path) -> dict[str, Path | bytes]:
     Raises InputError for others.
     """
     recipe = read_json(directory / RECIPE)
-    for name in (RECIPE, DONE, CARD, "*.safetensors"):
+    for name in (RECIPE, DONE, CARD, RECORD, "*.safetensors"):
         if not any(directory.glob(name)) or not isinstance(recipe, dict):
             raise InputError(f"{directory} is not a finished run, it has no {name}: give a run's directory")
     check_folder_files(directory)
-    record = output_record(directory)
-    if record is None:
-        raise InputError(f"{directory} has no {RECORD}: give a run's directory")
+    record = output_record(directory) or Record()
     sent = {name: file for name, file in record.files.items() if name not in (LOG, TIME)}
     checked = {name: file for name, file in sent.items() if name not in (CARD, RECIPE)}
     recipe_text = json.dumps(without_paths(recipe), indent=2, ensure_ascii=False) + "\n"

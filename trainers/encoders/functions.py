@@ -92,10 +92,10 @@ def open_encoder(encoder: Encoder, **options: Any) -> TextEncoder:  # noqa: ANN4
     if not isinstance(encoder, str | Path):
         from sentence_transformers import SentenceTransformer
 
-        from trainers.encoders.model import described
+        from trainers.encoders.model import EmbeddingModel
 
         if isinstance(encoder, SentenceTransformer):
-            return described(encoder, None)
+            return EmbeddingModel(encoder)
         if not callable(encoder):
             raise InputError(f"a {type(encoder).__name__} is no function: give one, such as its `encode`")
         return FunctionEncoder(encoder, getattr(encoder, "__name__", "the function"))

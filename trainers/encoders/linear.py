@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pipelines.base.console import TwinviewsError
 from trainers.encoders.modules import Encoder, add_layer, pooling_at, width_of
-from trainers.encoders.vectors import nearest, smooth, unit
+from trainers.encoders.vectors import Floats, nearest, smooth, unit
 
 LINEAR = "whitening"  # the layer's name among the modules of an encoder, sharpened ones too
 STRENGTH = (
@@ -17,7 +16,7 @@ STRENGTH = (
 )
 SHRINKAGE = 0.2  # share of the identity in the inverted covariance; without it, rare directions blow up
 
-Fitted = tuple[NDArray[np.float64], NDArray[np.float64]]
+Fitted = tuple[Floats, Floats]
 """A layer's weight (d, d) and bias (d,)."""
 
 

@@ -21,12 +21,12 @@ from pipelines.base.files import atomic_write
 from trainers.encoders.loading import PADDED, position_limit, repooled
 from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import MASK, is_padded, pooling_of, set_max_tokens
-from trainers.encoders.vectors import BATCH_SIZE, CHUNK, Advance, Similarity, check, still, unit
+from trainers.encoders.vectors import BATCH_SIZE, CHUNK, Advance, Matrix, Similarity, check, still, unit
 from trainers.processes import is_first, of_first, process_rank, processes
 from trainers.settings import POOLINGS, Pooling
 
 Precision = Literal["fp32", "bf16"]
-BATCH_TOKENS = 16_384
+BATCH_TOKENS = 16_384  # most tokens in a batch, padding included
 CPU_BATCH_TOKENS = 2048  # fewer on a CPU, where a batch that fits in its caches is faster
 
 _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
@@ -34,15 +34,26 @@ _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A loaded model; `revision`: a Hub commit or a hash of the files in `directory`, None in a training."""
+    """A loaded model, and where it was loaded from, None in a training."""
 
     model: SentenceTransformer
-    name: str
-    pooling: str
-    precision: Precision
-    directory: Path | None
-    revision: str | None = None
-    batch_tokens: int = BATCH_TOKENS  # most tokens in a batch, padding included
+    source: Source | None = None
+    precision: Precision = "fp32"
+
+    @property
+    def name(self) -> str:
+        """The model as the user named it."""
+        return self.source.name if self.source else "the encoder"
+
+    @property
+    def revision(self) -> str | None:
+        """What identifies the weights: a Hub commit or a hash of the files."""
+        return self.source.revision if self.source else None
+
+    @property
+    def directory(self) -> Path | None:
+        """The folder of a model of one's own."""
+        return None if self.source is None or self.source.is_of_hub else self.source.folder
 
     @property
     def title(self) -> str:
@@ -51,7 +62,11 @@ class EmbeddingModel:
             module for module in self.model if getattr(module, "module_output_name", None) != "attention_mask"
         ]
         others = [type(module).__name__ for module in modules if type(module).__name__ not in _POOLING]
-        parts = [f"pooling {self.pooling}", *[f"with {', '.join(others)}"] * bool(others), self.prompts]
+        parts = [
+            f"pooling {pooling_of(self.model)}",
+            *[f"with {', '.join(others)}"] * bool(others),
+            self.prompts,
+        ]
         parts += [f"searched by {self.similarity}"] * (self.similarity != "cosine") + [self.precision]
         return ", ".join([self.name, *filter(None, parts)])
 
@@ -85,7 +100,7 @@ class EmbeddingModel:
         return {
             "name": self.name,
             "kind": "transformer",
-            "pooling": self.pooling,
+            "pooling": pooling_of(self.model),
             "prompts": self.prompts,
             "similarity": self.similarity,
             "modules": [type(module).__name__ for module in self.model],
@@ -95,12 +110,12 @@ class EmbeddingModel:
             "revision": self.revision,
         }
 
-    def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return the texts' vectors (texts, d), float32, not normalised.
 
         Raises TwinviewsError for NaN or infinity.
         """
-        vectors: NDArray[np.float32] | None = None
+        vectors: Matrix | None = None
         # In fp32 too: without autocast a caller's own autocast would apply.
         autocast = torch.autocast(
             self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"
@@ -111,10 +126,11 @@ class EmbeddingModel:
             "document": self.model.encode_document,
         }
         lengths = self._lengths(texts)
+        batch_tokens = CPU_BATCH_TOKENS if self.model.device.type == "cpu" else BATCH_TOKENS
         with autocast:
             for side, encode in ways.items():
                 side_rows = [row for row, text in enumerate(texts) if getattr(text, "side", "") == side]
-                for batch in pack([lengths[row] for row in side_rows], BATCH_SIZE, self.batch_tokens):
+                for batch in pack([lengths[row] for row in side_rows], BATCH_SIZE, batch_tokens):
                     rows = [side_rows[number] for number in batch]
                     part = [str(texts[row]) for row in rows]
                     output = encode(part, batch_size=len(part), show_progress_bar=False)
@@ -127,7 +143,7 @@ class EmbeddingModel:
             return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32)
         return vectors
 
-    def unit_vectors(self, texts: Sequence[str], folder: Path, role: str = "teacher") -> NDArray[np.float32]:
+    def unit_vectors(self, texts: Sequence[str], folder: Path, role: str = "teacher") -> Matrix:
         """Return distinct texts' unit vectors (texts, d), made by all processes and mapped from a file in `folder`."""
         path = folder / "teacher.npy"  # of a run, whose recipe says which texts and which teacher
         if not of_first(path.is_file()):
@@ -201,7 +217,6 @@ def load_model(
     pooling: Pooling | None = None,
     precision: Precision = "fp32",
     device: str = "auto",
-    batch_tokens: int | None = None,
     max_tokens: int | None = None,
 ) -> EmbeddingModel:
     """Load a model to embed with it, perhaps repooled.
@@ -224,25 +239,10 @@ def load_model(
         )
     if max_tokens is not None or pooling == "padded-mean":
         set_max_tokens(model, min(max_tokens or PADDED, position_limit(model, max_tokens)))
-    return described(model, source, precision, batch_tokens)
+    return EmbeddingModel(model, source, precision)
 
 
 def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
     """An encoder as a training begins with it, cut at `max_tokens`; it is moved to a device, not copied."""
     set_max_tokens(encoder, max_tokens)
-    return described(encoder.to(get_device_name()), source)
-
-
-def described(
-    model: SentenceTransformer,
-    source: Source | None,
-    precision: Precision = "fp32",
-    batch_tokens: int | None = None,
-) -> EmbeddingModel:
-    """Return a loaded model with what identifies its weights; nothing does in a training."""
-    tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
-    pooling = pooling_of(model)
-    if source is None:
-        return EmbeddingModel(model, "the encoder", pooling, precision, None, None, tokens)
-    directory = None if source.is_of_hub else source.folder
-    return EmbeddingModel(model, source.name, pooling, precision, directory, source.revision, tokens)
+    return EmbeddingModel(encoder.to(get_device_name()), source)

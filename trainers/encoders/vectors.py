@@ -14,7 +14,9 @@ from pipelines.base.console import InputError, TwinviewsError
 if TYPE_CHECKING:
     import torch
 
-Matrix: TypeAlias = "NDArray[np.float32]"  # one row per text, (texts, d)
+Matrix: TypeAlias = NDArray[np.float32]  # one row per text, (texts, d)
+Floats: TypeAlias = NDArray[np.float64]
+Numbers: TypeAlias = NDArray[np.int64]
 Similarity = Literal["cosine", "dot", "euclidean"]
 Advance: TypeAlias = Callable[[int], None]  # called with the number of texts done since the last call
 BATCH_SIZE = 256  # most texts in a batch
@@ -102,7 +104,7 @@ class Vectors:
         """Return a vector for each of n texts, in their order, repeated texts included: (n, d), float32."""
         return self.matrix[[self.rows[text] for text in texts]]
 
-    def cosines(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+    def cosines(self, first: Sequence[str], second: Sequence[str]) -> Floats:
         """The cosines (n,) of n pairs of texts; exactly 1 for two equal texts, 0 if a vector is zero."""
         left = self.of(first).astype(np.float64)
         right = (self.documents or self).of(second).astype(np.float64)
@@ -112,7 +114,7 @@ class Vectors:
         lengths = np.sqrt(squares[0] * squares[1])
         return np.asarray(np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0))
 
-    def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+    def similarities(self, first: Sequence[str], second: Sequence[str]) -> Floats:
         """Return the cosines to rank by, as `rounded` makes them."""
         return rounded(self.cosines(first, second))
 
@@ -129,7 +131,7 @@ class Vectors:
 
     def search(
         self, queries: Sequence[str], documents: Sequence[str], depth: int
-    ) -> Iterator[tuple[Sequence[str], NDArray[np.int64], NDArray[np.float64]]]:
+    ) -> Iterator[tuple[Sequence[str], Numbers, Floats]]:
         """Yield parts of the documents, the rows there of those nearest to each query, and their similarities.
 
         Rows and similarities are (queries, depth), best first. A Euclidean distance is ranked by q k - |k|^2
@@ -156,7 +158,7 @@ class Vectors:
         return np.column_stack([matrix, last.astype(np.float32)])
 
 
-def rounded(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+def rounded(cosines: Floats) -> Floats:
     """Return cosines rounded to rank by, as those of texts with the same tokens differ by noise.
 
     To five places, or more where they lie closer than usual, as those of an encoder whose vectors share a
@@ -185,12 +187,12 @@ MANY_TIES = 10
 
 
 def nearest(
-    queries: NDArray[np.float32],
-    keys: NDArray[np.float32],
+    queries: Matrix,
+    keys: Matrix,
     k: int,
     similarity: Literal["cosine", "dot"] = "cosine",
     device: str | None = None,
-) -> NDArray[np.int64]:
+) -> Numbers:
     """Return the rows of `keys` (m, d) nearest to `queries` (n, d), best first: (n, min(k, m))."""
     import torch
 
@@ -203,7 +205,7 @@ def nearest(
         else keys * np.float32(1 / max(norms(keys).max(initial=0.0), 1e-30))
     )
     rows = np.empty((len(queries), k), np.int64)
-    copies: NDArray[np.int64] | None = None
+    copies: Numbers | None = None
     for start, block in score_blocks(queries, keys, device) if k else ():
         least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
         for row, is_candidate in enumerate((block >= least).cpu().numpy(), start):
@@ -217,7 +219,7 @@ def nearest(
     return rows
 
 
-def equal_rows_before(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
+def equal_rows_before(vectors: Matrix) -> Numbers:
     """Return for each row (m, d) how many of the same bytes come before it: (m,)."""
     whole = (
         np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.itemsize * vectors.shape[1]))).ravel()
@@ -249,7 +251,7 @@ def smooth(vectors: Matrix, neighbours: int) -> Matrix:
 
 
 def score_blocks(
-    queries: NDArray[np.float32], keys: NDArray[np.float32], device: str | None = None
+    queries: Matrix, keys: Matrix, device: str | None = None
 ) -> Iterator[tuple[int, torch.Tensor]]:
     """Yield first row and products of blocks of queries (n, d) with all keys (m, d), each of at most `SCORES`."""
     import torch
@@ -261,14 +263,14 @@ def score_blocks(
         yield start, torch.from_numpy(queries[start : start + step]).to(device) @ columns
 
 
-def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit(matrix: Matrix) -> Matrix:
     """Return the rows scaled to length 1 in float32; a zero row stays zero."""
     lengths = norms(matrix)
     factors = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return np.ascontiguousarray(matrix, np.float32) * factors.astype(np.float32)[:, None]
 
 
-def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
+def norms(matrix: Matrix) -> Floats:
     """Return the length of each row."""
     # In blocks: a float64 copy of a whole dictionary would be the largest array of all.
     parts = [

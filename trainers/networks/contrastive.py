@@ -29,15 +29,11 @@ class Contrastive(Taught):
         """Add a head that is trained or saved, and the guide: another encoder, or this one as it is now."""
         encoder, params = self.encoder, self.params
         is_held = bool(params.retain or params.relate)
-        option = f"--retain {params.retain:g}" if params.retain else f"--relate {params.relate:g}"
-        if is_held and (params.guide is not None or params.keep_head or self.settings.begins_linear):
+        others = [params.guide, params.keep_head, self.settings.begins_linear, params.retain and params.relate]
+        if is_held and any(others):
             raise InputError(
-                f"{option}: the encoder as it is now is the guide: "
-                "leave out --guide, --keep-head, --whiten and --sharpen"
-            )
-        if params.retain and params.relate:
-            raise InputError(
-                f"{option} and --relate {params.relate:g} hold the encoder in two ways: give one of them"
+                "--retain and --relate: the encoder as it is now is the guide: "
+                "give one of them, without --guide, --keep-head, --whiten and --sharpen"
             )
         if params.keep_head and not has_dense(encoder):
             from sentence_transformers.sentence_transformer.modules import Dense

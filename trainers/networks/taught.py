@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from trainers.data.examples import Columns
+from trainers.encoders.vectors import Matrix
 from trainers.objective import Objective
 
 if TYPE_CHECKING:  # it takes seconds to import
@@ -23,7 +22,7 @@ class Taught(Objective):
     role = "teacher"
     """What messages call the teacher."""
     texts: Sequence[str] = ()
-    taught: NDArray[np.float32]
+    taught: Matrix
     """The teacher's vectors of the texts, mapped from the disk."""
 
     def takes_prompts(self) -> bool:

@@ -113,11 +113,12 @@ def dev_of(run: Path, recipe: Mapping[str, Any]) -> Task | None:
 
 def dev_score(dev: Task, encoder: "SentenceTransformer", *, bf16: bool = False) -> float | None:
     """Return a task's first figure, x 100, of an encoder in training, None if it is undefined."""
-    from trainers.encoders.model import described
+    from trainers.encoders.model import EmbeddingModel
 
     mode = encoder.training
     try:
-        vectors = Vectors.encode(described(encoder, None, "bf16" if bf16 else "fp32"), dev.texts)
+        model = EmbeddingModel(encoder, precision="bf16" if bf16 else "fp32")
+        vectors = Vectors.encode(model, dev.texts)
     except TwinviewsError as error:
         raise TwinviewsError(f"{error}, of --dev: lower --lr, or set --clip 1") from None
     finally:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import pearsonr, rankdata
 from sklearn.metrics import roc_auc_score
 
 from pipelines.base.console import InputError
-from trainers.encoders.vectors import Vectors, rounded
+from trainers.encoders.vectors import Floats, Vectors, rounded
 from trainers.files import Rows, check_count, columns, find_files, tsv_rows
-from trainers.scores.task import Missing, Predictions, Result, Task, declared
+from trainers.scores.task import Metrics, Missing, Predictions, Result, Task, declared
 
 # Spearman under each aggregation, Pearson over all pairs; x 100
 METRICS = (
@@ -100,14 +100,14 @@ def average(values: Sequence[float | None], weights: Sequence[float] | None = No
 
 def score_pairs(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     """How cosines agree with grades, x 100, over all pairs, and as the subsets' mean, plain and by size."""
-    golds, cosines = dict[str, NDArray[np.float64]](), dict[str, NDArray[np.float64]]()
+    golds, cosines = dict[str, Floats](), dict[str, Floats]()
     for name, pairs in subsets.items():
         first, second, grades = zip(*pairs, strict=True)
         golds[name], cosines[name] = np.array(grades, np.float64), vectors.cosines(first, second)
     gold, predicted = (np.concatenate(list(arrays.values())) for arrays in (golds, cosines))
     sizes = [len(pairs) for pairs in subsets.values()]
-    metrics: dict[str, float | None] = {}
-    parts: dict[str, dict[str, float | None]] = {name: {} for name in subsets}
+    metrics: Metrics = {}
+    parts: dict[str, Metrics] = {name: {} for name in subsets}
     for kind, measure, whole, prefix in (
         ("spearman", _rounded_spearman, "all", ""),
         ("pearson", pearson, "pearson", "pearson-"),
@@ -120,7 +120,7 @@ def score_pairs(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
     return Result(metrics, Predictions("spearman", gold, rounded(predicted)), parts if len(parts) > 1 else {})
 
 
-def _rounded_spearman(gold: NDArray[np.float64], cosines: NDArray[np.float64]) -> float | None:
+def _rounded_spearman(gold: Floats, cosines: Floats) -> float | None:
     return spearman(gold, rounded(cosines))
 
 
@@ -193,7 +193,7 @@ def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
     reasons = []
     for layout in benchmark.layouts:
         names = [name.format(subset) for subset in benchmark.sizes for name in layout.files]
-        paths = find_files(names, layout.folders, Path(data).expanduser(), layout.beside)
+        paths = find_files(names, layout.folders, data, layout.beside)
         if not isinstance(paths, str):
             return _read_files(benchmark, layout, dict(zip(dict.fromkeys(names), paths, strict=True)))
         reasons.append(paths)

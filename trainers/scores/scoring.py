@@ -17,7 +17,7 @@ from trainers.scores.pairs import METRICS, average, read_pairs
 from trainers.scores.provenance import Leaks, find_leaks
 from trainers.scores.result_files import load, write
 from trainers.scores.suites import SMOKE_TEST, SUITES, expanded, load_suite
-from trainers.scores.task import SEED, Missing, Result, Scores, Suite, Task, distinct_texts
+from trainers.scores.task import SEED, Metrics, Missing, Result, Scores, Suite, Task, distinct_texts
 from trainers.settings import Pooling
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
@@ -170,7 +170,7 @@ def _values(
     results: Mapping[str, Result],
     leaks: Leaks,
     dev_leaks: Leaks,
-    baseline: Mapping[str, float | None],
+    baseline: Metrics,
 ) -> dict[str, Any]:
     """Return a suite's results as JSON values; the average has each metric that all counted sets have."""
     sets = {}

@@ -4,12 +4,9 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from trainers.encoders.vectors import Vectors
+from trainers.encoders.vectors import Floats, Numbers, Vectors
 
 DATA_VARIABLE = "TWINVIEWS_DATA"  # names the folder of the benchmarks, if no option does
 MARK = "* "  # begins the note of a set whose task is easier or harder than the papers'; its figures are printed with it
@@ -27,17 +24,21 @@ class Predictions(NamedTuple):
     """
 
     statistic: Literal["spearman", "auc", "ap", "nmi", "mean"]
-    gold: NDArray[np.float64]
-    predicted: NDArray[np.float64]
-    groups: NDArray[np.int64] | None = None
+    gold: Floats
+    predicted: Floats
+    groups: Numbers | None = None
+
+
+Metrics: TypeAlias = dict[str, float | None]
+"""Figures by name, x 100, None if undefined."""
 
 
 class Result(NamedTuple):
     """A set's `metrics` in print order, x 100, None if undefined, its `predictions`, and its subsets' metrics."""
 
-    metrics: Mapping[str, float | None]
+    metrics: Metrics
     predictions: Predictions | None = None
-    parts: Mapping[str, Mapping[str, float | None]] = {}
+    parts: Mapping[str, Metrics] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +109,7 @@ class Suite(NamedTuple):
     expected: int
     tasks: tuple[Task, ...]
     missing: tuple[Missing, ...] = ()
-    baseline: Callable[[int], Mapping[str, float | None]] = lambda seed: {}
+    baseline: Callable[[int], Metrics] = lambda seed: {}
 
 
 class Scores(NamedTuple):

@@ -5,11 +5,10 @@ from functools import cache
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from trainers.encoders.vectors import Vectors, rounded
-from trainers.scores.task import Suite
+from trainers.encoders.vectors import Floats, Numbers, Vectors, rounded
+from trainers.scores.task import Metrics, Suite
 
 GRAMS = (2, 5)
 MAX_FEATURES = 20_000  # the most frequent ones: a regression has a weight of each for every label
@@ -27,7 +26,7 @@ class TfidfVectors:
         """Return rows of length 1, or 0 for a text of no known characters."""
         return self.vectorizer.transform(map(str, texts))
 
-    def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+    def similarities(self, first: Sequence[str], second: Sequence[str]) -> Floats:
         """Return the cosines (n,) of n pairs of texts."""
         cosines = self.units(first).multiply(self.units(second)).sum(axis=1)
         return rounded(np.asarray(cosines, dtype=np.float64).ravel())
@@ -38,7 +37,7 @@ class TfidfVectors:
 
     def search(
         self, queries: Sequence[str], documents: Sequence[str], depth: int
-    ) -> Iterator[tuple[Sequence[str], NDArray[np.int64], NDArray[np.float64]]]:
+    ) -> Iterator[tuple[Sequence[str], Numbers, Floats]]:
         """Yield all documents, the places of those nearest to each query, best first, and their cosines."""
         cosines = (self.units(queries) @ self.units(documents).T).toarray()
         places = np.argsort(-cosines, axis=1, kind="stable")[:, :depth]
@@ -52,7 +51,7 @@ def with_baseline(suite: Suite) -> Suite:
         return suite
 
     @cache  # all encoders that are judged by this table share it
-    def figures(seed: int) -> dict[str, float | None]:
+    def figures(seed: int) -> Metrics:
         vectors = cast("Vectors", TfidfVectors(side))
         scores = {task.name: task.score(vectors, seed) for task in suite.tasks}
         return {name: next(iter(score.metrics.values())) for name, score in scores.items()}

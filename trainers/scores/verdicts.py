@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,6 @@ from trainers.scores.result_files import load, read_recipe, results_folder
 from trainers.scores.runs import Run, Sets, check_items, estimates_by_title, read_sets
 from trainers.scores.scoring import opened, score_into
 from trainers.scores.statistics.candidates import Leak
-from trainers.scores.statistics.significance import score_interval
 from trainers.scores.statistics.verdict import Verdict, decide
 from trainers.scores.statistics.wording import LEAKS
 from trainers.scores.suites import SMOKE_TEST
@@ -114,11 +112,6 @@ def verdict_of_sets(encoders: Mapping[str, Mapping[str, Sets]]) -> Verdict:
         name: {table: estimates_by_title(sets) for table, sets in tables.items()}
         for name, tables in encoders.items()
     }
-    tables_of_all = chain.from_iterable(tables.values() for tables in encoders.values())
-    scored = chain.from_iterable(sets.values() for sets in tables_of_all)
-    correlations = [of.estimate for of in scored if of.items.statistic == "spearman"]
-    if correlations and all(score_interval(correlation)[1] < 0 for correlation in correlations):
-        note_once("all correlations with the grades are clearly negative: are the grades distances?")
     leaks = {name: _leaks(encoders[name]) for name in candidates}
     verdict = decide(start, scores, leaks)
     if not all(candidate.figures for candidate in verdict.candidates):

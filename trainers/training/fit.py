@@ -27,7 +27,7 @@ from trainers.data.examples import Order, Rows
 from trainers.encoders.location import LOG
 from trainers.encoders.modules import Encoder
 from trainers.losses import geometry
-from trainers.objective import Objective, resolve_precision
+from trainers.objective import Objective
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.best import (
@@ -127,7 +127,7 @@ def score_on(dev: "Task | None", encoder: Encoder, settings: Training, step: int
     if dev is not None and is_first():
         from trainers.scores.dev_set import dev_score
 
-        score = dev_score(dev, encoder, bf16=resolve_precision(settings.precision) == "bf16")
+        score = dev_score(dev, encoder, bf16=settings.precision == "bf16")
         if score is None:
             note(
                 f"warning: the score on --dev {settings.dev} is undefined at step {step}: its texts are all alike"
@@ -143,7 +143,7 @@ def diverged(what: str, step: int, training: Training) -> TwinviewsError:
 
 def training_arguments(training: Training, out: Path, seed: int, total: int) -> TrainingArguments:
     """Trainer's arguments: silent, about fifty lines of log, checkpoints if `total` exceeds `save_every`."""
-    cuda, precision = torch.cuda.is_available(), resolve_precision(training.precision)
+    cuda = torch.cuda.is_available()
     arguments = TrainingArguments(
         output_dir=str(out / CHECKPOINTS),
         report_to="none",
@@ -156,8 +156,8 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
         max_grad_norm=training.clip,
         lr_scheduler_type="constant_with_warmup" if training.schedule == "constant" else "linear",
         warmup_steps=training.warmup,
-        bf16=precision == "bf16",
-        fp16=precision == "fp16",
+        bf16=training.precision == "bf16",
+        fp16=training.precision == "fp16",
         use_cpu=not cuda,
         dataloader_drop_last=True,
         dataloader_pin_memory=cuda,

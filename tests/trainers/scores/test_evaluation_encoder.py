@@ -15,6 +15,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling, Transformer
 from small_trainings import Capsys, pooled_by_hand, write_bert
 
+import trainers.encoders.model
 from pipelines.base.console import InputError, TwinviewsError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
@@ -29,7 +30,7 @@ def test_a_model_with_an_mlm_head_pools_as_by_hand(tiny_mlm: Path, pooling: str)
     vectors = encoder.encode([short, long])
     expected = [pooled_by_hand(tiny_mlm, text, 32)[pooling] for text in (short, long)]
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
-    assert encoder.pooling == pooling
+    assert encoder.card()["pooling"] == pooling
     assert not np.allclose(*vectors, atol=0.1)
 
 
@@ -57,8 +58,14 @@ def test_another_pooling_keeps_prompt_and_dimension(
 
 @pytest.mark.parametrize("tail", ["Dense", "Normalize", "CNN"])
 def test_every_module_is_run(
-    tiny_mlm: Path, sentences: list[str], tmp_path: Path, tail: str, capsys: Capsys
+    tiny_mlm: Path,
+    sentences: list[str],
+    tmp_path: Path,
+    tail: str,
+    capsys: Capsys,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(trainers.encoders.model, "CPU_BATCH_TOKENS", 1)
     torch.manual_seed(0)
     first = Transformer(str(tiny_mlm))
     modules = {
@@ -68,7 +75,7 @@ def test_every_module_is_run(
     }[tail]
     whole = SentenceTransformer(modules=modules).float()
     whole.save_pretrained(str(tmp_path / "st"))
-    encoder = load_model(str(tmp_path / "st"), batch_tokens=1)
+    encoder = load_model(str(tmp_path / "st"))
     np.testing.assert_allclose(encoder.encode(sentences), whole.encode(sentences, batch_size=1), atol=1e-5)
     assert tail in encoder.title
     assert encoder.card()["modules"] == [type(module).__name__ for module in modules]
@@ -92,7 +99,7 @@ def test_a_run_is_evaluated_at_the_tokens_asked_for(tmp_path: Path, sentences: l
 
 
 def test_a_model_without_pooling_takes_means_and_says_so(tiny_mlm: Path, capsys: Capsys) -> None:
-    assert load_model(str(tiny_mlm)).pooling == "mean"
+    assert load_model(str(tiny_mlm)).card()["pooling"] == "mean"
     assert "with mean pooling (--pooling mean|cls|first-last|padded-mean|max|" in capsys.readouterr().err
     load_model(str(tiny_mlm), pooling="mean")
     assert capsys.readouterr().err == ""

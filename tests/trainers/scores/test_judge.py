@@ -5,6 +5,7 @@ import html
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,7 +50,7 @@ def known(suite: Suite, dimension: int = 12, decimals: int = 9, seed: int = 0) -
     vectors = Vectors.encode(
         Known(texts, np.round(draws, decimals).astype(np.float32) + np.float32(0.01)), texts
     )
-    return vectors._replace(rows={str(text): row for text, row in vectors.rows.items()} | dict(vectors.rows))
+    return replace(vectors, rows={str(text): row for text, row in vectors.rows.items()} | dict(vectors.rows))
 
 
 def figures(suite: Suite, vectors: Vectors, seed: int = 3) -> dict[str, float]:
@@ -76,7 +77,7 @@ def of_classes(suite: Suite, rows: Sequence[tuple[str, str]]) -> Vectors:
         label: np.eye(12)[place] * 2 for place, label in enumerate(sorted({label for _, label in rows}))
     }
     shifts = np.array([centres[label] for _, label in rows], dtype=np.float32)
-    return vectors._replace(matrix=vectors.matrix + shifts)
+    return replace(vectors, matrix=vectors.matrix + shifts)
 
 
 def test_labels_are_scored_as_scikit_learn_does(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_copies_of_a_text_stay_in_one_fold_and_are_drawn_together(tmp_path: Path
     )
     vectors = of_classes(once, rows)
     places = {text.upper() + "!": row for text, row in vectors.rows.items()}
-    doubled = vectors._replace(rows={**vectors.rows, **places})
+    doubled = replace(vectors, rows={**vectors.rows, **places})
     key = "regression accuracy"
     single, double = figures(once, vectors)[key], figures(twice, doubled)[key]
     # Learnt from two copies of each text, it moves a little; with a copy in another fold it would know nearly all.
@@ -719,7 +720,7 @@ def test_another_than_the_untouched_encoder_is_named_if_it_is_better(
     for name, shift in zip(("second", "third"), shifts, strict=True):
         change = known(suite, seed=len(name)).matrix / 9
         change = change if shift == "noise" else shift / 2 * (start.matrix - noise.matrix)
-        vectors = start._replace(matrix=start.matrix + change)
+        vectors = replace(start, matrix=start.matrix + change)
         files[name] = [judged(tmp_path, name, suite, vectors)]
     verdict = verdict_on(files)
     assert (verdict.best, len(verdict_table(Judged(verdict, files, "first")).rows)) == (best, 3)
@@ -735,7 +736,7 @@ def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) ->
     rows = in_classes(200)
     suite = read_judge(write_table(tmp_path / "own.csv", ("text", "label"), rows))
     start = of_classes(suite, rows)
-    start = start._replace(matrix=0.8 * start.matrix + 0.2 * known(suite).matrix)
+    start = replace(start, matrix=0.8 * start.matrix + 0.2 * known(suite).matrix)
     files = {"first": [judged(tmp_path, "first", suite, start)]}
     groups = {label: [text for text, other in rows if other == label] for _, label in rows}
     matrix = np.zeros_like(start.matrix)
@@ -744,7 +745,7 @@ def test_a_candidate_that_is_worse_in_one_figure_is_not_taken(tmp_path: Path) ->
             matrix[start.rows[text]] = (
                 np.eye(12)[place // 10 % 9] + 0.2 * np.eye(12)[11 - [*groups].index(dict(rows)[text])]
             )
-    files["second"] = [judged(tmp_path, "second", suite, start._replace(matrix=matrix.astype(np.float32)))]
+    files["second"] = [judged(tmp_path, "second", suite, replace(start, matrix=matrix.astype(np.float32)))]
     verdict = verdict_on(files)
     assert (verdict.best, verdict.candidates[0].outcome) == ("first", "mixed")
     assert [loss.title for loss in verdict.candidates[0].losses] == ["k-means NMI"]
@@ -779,7 +780,7 @@ def test_the_text_that_gained_most_is_named(
     if columns[1] == "label":
         start = of_classes(suite, [row[::2] for row in rows])
         start.matrix[start.rows["a 7"]] = -10 * np.eye(12)[1] + np.eye(12)[0]
-    moved = start._replace(matrix=start.matrix.copy())
+    moved = replace(start, matrix=start.matrix.copy())
     moved.matrix[start.rows["a 7"]] = (
         10 * np.eye(12)[1] if columns[1] == "label" else start.matrix[start.rows["b 7"]]
     )

@@ -16,7 +16,7 @@ from sklearn.metrics import f1_score
 from small_trainings import Capsys, error_line
 
 import trainers
-from pipelines.base.console import NOTED, InputError
+from pipelines.base.console import InputError
 from trainers.encoders.functions import as_matrix
 from trainers.encoders.vectors import Vectors, rounded
 from trainers.scores.dev_set import read_dev
@@ -264,16 +264,6 @@ def test_grades_the_wrong_way_round_are_asked_about(
     write_files(tmp_path, {"pairs.csv": "text1,text2,grade\n" + rows})
     assert evaluate("own:f", "--judge", "pairs.csv") == 0
     assert "Spearman: is negative: are the grades distances?" in capsys.readouterr().err
-    table = {"text1": ["a" * row for row in range(1, 29)], "text2": ["a" * (30 - row) for row in range(1, 29)]}
-    said = "all correlations with the grades are clearly negative: are the grades distances?\n"
-    for sign in (1, -1):
-        grades = [sign * abs(15 - row) for row in range(1, 29)]
-        judgement = trainers.judge(
-            lambda texts: [[len(text), 9.0] for text in texts], {**table, "grade": grades}
-        )
-        NOTED.clear()
-        trainers.compare(judgement, judgement)
-        assert (said in capsys.readouterr().err) == (sign == 1)
 
 
 def test_what_belongs_together_is_found_through_copies_and_groups() -> None:

@@ -9,11 +9,11 @@ import numpy as np
 
 from pipelines.base.console import InputError, note
 from trainers.data.reading import own_columns
+from trainers.encoders.vectors import Floats
 from trainers.files import located
 from trainers.scores.pages.assessment import assess
 from trainers.scores.result_files import Table, load
 from trainers.scores.runs import Run, Sets, estimates_by_title, read_sets
-from trainers.scores.statistics.estimates import Floats
 from trainers.scores.statistics.significance import score_interval
 from trainers.scores.statistics.wording import PAIRS, cells
 from trainers.scores.task import Predictions

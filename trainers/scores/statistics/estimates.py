@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from trainers.encoders.vectors import Floats, Numbers
 from trainers.scores.task import Predictions
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-Floats: TypeAlias = "NDArray[np.float64]"
 
 LOWEST = {"spearman": -100.0}  # of the scores x 100; of other statistics 0
 SHARED = 0.05  # of the variance between clusterings of one table, what stays in the mean of ever more of them
@@ -170,7 +168,7 @@ def _normalised_information(weights: Tensor, gold: Floats, clustering: Floats) -
     return 2 * (of_classes + of_clusters - of_both) / (of_classes + of_clusters)
 
 
-def _entropy(weights: Tensor, values: NDArray[np.int64]) -> Tensor:
+def _entropy(weights: Tensor, values: Numbers) -> Tensor:
     import torch
 
     counts = weights.new_zeros(values.max() + 1).index_add(0, torch.from_numpy(values), weights)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trainers.scores.statistics.estimates import Estimate, Floats
+from trainers.encoders.vectors import Floats
+from trainers.scores.statistics.estimates import Estimate
 
 LEVEL, POWER = 0.05, 0.8
 EXACT = 12  # with so many differences or fewer, all patterns of their signs are taken

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 
-from trainers.encoders.vectors import Vectors, score_blocks, unit
+from trainers.encoders.vectors import Floats, Matrix, Numbers, Vectors, score_blocks, unit
 from trainers.files import bad_line, check_count, filled_lines, find_files, tsv_rows
-from trainers.scores.task import MARK, Missing, Predictions, Result, Task
+from trainers.scores.task import MARK, Metrics, Missing, Predictions, Result, Task
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
 # the part that each metric is of
@@ -68,8 +67,8 @@ def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
     rows, columns = np.array(lexicon.train).T
     rotation, _ = orthogonal_procrustes(left[rows].astype(np.float64), right[columns].astype(np.float64))
     mapped = left @ rotation.astype(np.float32)
-    parts: dict[str, dict[str, float | None]] = {}
-    outcomes: list[NDArray[np.float64]] = []
+    parts: dict[str, Metrics] = {}
+    outcomes: list[Floats] = []
     for kind, (words, candidates) in {"mapped": (mapped, right), "unmapped": (source, target)}.items():
         penalties = neighbourhood(candidates, words, vectors.device)
         queries, translations = words[list(lexicon.test)], list(lexicon.test.values())
@@ -82,15 +81,13 @@ def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
     return Result(metrics, Predictions("mean", np.ones(len(outcomes[0])), outcomes[0]), parts)
 
 
-def centred(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def centred(vectors: Matrix) -> Matrix:
     """Return unit vectors, less their mean, made unit again: VecMap's preprocessing (Artetxe et al. 2018)."""
     directions = unit(vectors)
     return unit(directions - directions.mean(axis=0, dtype=np.float64).astype(np.float32))
 
 
-def neighbourhood(
-    vectors: NDArray[np.float32], others: NDArray[np.float32], device: str | None = None
-) -> NDArray[np.float32]:
+def neighbourhood(vectors: Matrix, others: Matrix, device: str | None = None) -> Matrix:
     """Return each vector's mean cosine with its 10 nearest of `others`, shape (n,): r of CSLS (Lample et al. 2018)."""
     k = min(NEIGHBOURS, len(others))
     blocks = score_blocks(unit(vectors), unit(others), device)
@@ -102,12 +99,12 @@ def neighbourhood(
 
 
 def ranks(
-    queries: NDArray[np.float32],
-    candidates: NDArray[np.float32],
+    queries: Matrix,
+    candidates: Matrix,
     translations: Sequence[Sequence[int]],
-    penalties: NDArray[np.float32],
+    penalties: Matrix,
     device: str | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Numbers, Numbers]:
     """Return the ranks, from 1, of each query's best translation among the candidates, by CSLS and by cosine.
 
     CSLS is 2 cos(q, c) - r(q) - r(c) (Lample et al. 2018, Eq. 4), r(c) in `penalties` (m,); r(q) changes no
@@ -122,7 +119,7 @@ def ranks(
     return by_csls, by_cosine
 
 
-def _best_rank(scores: NDArray[np.floating], right: Sequence[int]) -> int:
+def _best_rank(scores: Matrix, right: Sequence[int]) -> int:
     """The rank of the best of the columns `right`; of columns that tie, up to rounding, the first wins."""
     best = scores[list(right)].max()
     first = min(column for column in right if scores[column] >= best - TIED)
@@ -137,7 +134,7 @@ def find(data: str) -> list[Task | Missing]:
 
 def _read(pair: str, data: str) -> Task | Missing:
     names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
-    paths = find_files(names, FOLDERS, Path(data).expanduser())
+    paths = find_files(names, FOLDERS, data)
     if isinstance(paths, str):
         return Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE)
     root, note = paths[0].parents[1], f"{MARK}{DICTIONARIES}"

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipelines.base.console import InputError
-from trainers.encoders.vectors import Vectors, nearest
+from trainers.encoders.vectors import Numbers, Vectors, nearest
 from trainers.files import (
     bad_line,
     check_count,
@@ -19,7 +18,7 @@ from trainers.files import (
     find_file,
     usual_places,
 )
-from trainers.scores.task import Missing, Predictions, Result, Task, declared
+from trainers.scores.task import Metrics, Missing, Predictions, Result, Task, declared
 
 RANKS = {"acc@1": 1, "acc@5": 5}
 METRICS = tuple(RANKS)
@@ -122,32 +121,27 @@ def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, 
     """Return accuracy @1 and @5 by the nearest names of a dictionary, by cosine; nothing is drawn.
 
     A mention is right @k if one of the k nearest distinct names has any of its ids, a composite one if each
-    part is: BioSyn's rule (Sung et al. 2020). SapBERT's script (Liu et al. 2021) keeps equal names apart and
-    ranks by dot product. Parts: the same by dot product, and of the mentions that are not word for word in the
+    part is: BioSyn's rule (Sung et al. 2020). Part: the same of the mentions that are not word for word in the
     dictionary.
     """
     texts, entries = list(dict.fromkeys(part for mention in mentions for part in mention.parts)), list(names)
-    queries, keys = vectors.of(texts), vectors.of(entries)
     last = max(RANKS.values())
+    rows = nearest(vectors.of(texts), vectors.of(entries), last, device=vectors.device)
+    near = dict(zip(texts, rows.tolist(), strict=True))
 
-    def ranks(similarity: Literal["cosine", "dot"]) -> NDArray[np.int64]:
-        """For each mention the rank of the name that makes it right, one more than the last without any."""
-        rows = dict(zip(texts, nearest(queries, keys, last, similarity, vectors.device).tolist(), strict=True))
+    def rank(part: str, ids: frozenset[str]) -> int:
+        """The rank of the name that makes a part right, one more than the last without any."""
+        right = (place for place, row in enumerate(near[part], 1) if names[entries[row]] & ids)
+        return next(right, last + 1)
 
-        def rank(part: str, ids: frozenset[str]) -> int:
-            right = (place for place, row in enumerate(rows[part], 1) if names[entries[row]] & ids)
-            return next(right, last + 1)
-
-        return np.array([max(rank(part, mention.ids) for part in mention.parts) for mention in mentions])
-
-    by_cosine = ranks("cosine")
+    ranks = np.array([max(rank(part, mention.ids) for part in mention.parts) for mention in mentions])
     new = np.array([not names.keys() >= set(mention.parts) for mention in mentions], bool)
-    parts = {"dot product": _accuracy(ranks("dot")), "not in the dictionary": _accuracy(by_cosine[new])}
-    outcomes = (by_cosine == 1).astype(np.float64)
-    return Result(_accuracy(by_cosine), Predictions("mean", np.ones_like(outcomes), outcomes), parts)
+    outcomes = (ranks == 1).astype(np.float64)
+    parts = {"not in the dictionary": _accuracy(ranks[new])}
+    return Result(_accuracy(ranks), Predictions("mean", np.ones_like(outcomes), outcomes), parts)
 
 
-def _accuracy(ranks: NDArray[np.int64]) -> dict[str, float | None]:
+def _accuracy(ranks: Numbers) -> Metrics:
     return {name: 100 * float(np.mean(ranks <= last)) if len(ranks) else None for name, last in RANKS.items()}
 
 

@@ -89,7 +89,7 @@ def translations(languages: Iterable[str]) -> list[Benchmark]:
 
 def languages_in(data: str) -> list[str]:
     """Return the languages whose translation of STS-B is in a folder, those of the distribution first."""
-    folders = usual_places(_MULTI_MT_FOLDERS, Path(data).expanduser())
+    folders = usual_places(_MULTI_MT_FOLDERS, data)
     names = {path.name.split("-")[1] for folder in folders for path in folder.glob("stsb-*-*.csv*")}
     return sorted(names, key=[*LANGUAGES, *sorted(names)].index)
 

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
 
-from trainers.encoders.vectors import Vectors
+from trainers.encoders.vectors import Floats, Numbers, Vectors
 from trainers.files import bad_line, check_count, file_lines, find_files
-from trainers.scores.task import Missing, Predictions, Result, Task, declared
+from trainers.scores.task import Metrics, Missing, Predictions, Result, Task, declared
 
 METRICS = ("accuracy", "f1")  # of all items, and of class 1 if papers report it (MRPC), both x 100
 COUNTED = 7
@@ -35,9 +34,7 @@ WITHIN = tuple(2.0**power for power in range(-2, 4))  # scikit-learn's C with pa
 BEFORE_TEST = tuple(2.0**power for power in range(-1, 6))  # the same if the training items are folded
 DENSE = 1024  # most weights for which a Hessian, of their number squared, costs less than the many steps that it saves
 
-Rows: TypeAlias = "NDArray[np.int64]"
-Floats: TypeAlias = "NDArray[np.float64]"
-Split: TypeAlias = tuple[Rows, Rows]
+Split: TypeAlias = tuple[Numbers, Numbers]
 
 
 class Labelled(NamedTuple):
@@ -99,7 +96,7 @@ def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
         predicted[held_out] = classify(inputs, classes, rows, held_out, inner, strengths)
     order = test_rows if test else np.argsort(places)
     gold, predicted = classes[order], predicted[order]
-    metrics: dict[str, float | None] = {"accuracy": 100 * float(np.mean(gold == predicted))}
+    metrics: Metrics = {"accuracy": 100 * float(np.mean(gold == predicted))}
     if train[0].second is not None:
         metrics["f1"] = 100 * float(f1_score(gold, predicted, zero_division=0.0))
     return Result(metrics, Predictions("mean", gold.astype(float), (gold == predicted).astype(float)))
@@ -111,7 +108,7 @@ def senteval_places(items: Sequence[Labelled]) -> list[int]:
     return sorted(range(len(items)), key=keys.__getitem__)
 
 
-def _features(items: Sequence[Labelled], vectors: Vectors, train: int) -> tuple[Floats, Rows]:
+def _features(items: Sequence[Labelled], vectors: Vectors, train: int) -> tuple[Floats, Numbers]:
     """Return the classifier's inputs, (n, d) or for pairs |u - v| and u * v, (n, 2 d), and the classes.
 
     In float64, as rounding stops the solvers early; less the mean of the first `train`, which saves lbfgs many
@@ -124,7 +121,7 @@ def _features(items: Sequence[Labelled], vectors: Vectors, train: int) -> tuple[
     return inputs, np.array([item.label for item in items], dtype=np.int64)
 
 
-def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
+def folded(classes: Numbers, rows: Numbers, seed: int) -> list[Split]:
     """Return `FOLDS` stratified folds of `rows`, shuffled by the seed: training and held-out rows of each."""
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(
         np.zeros((len(rows), 1)), classes[rows]
@@ -133,8 +130,13 @@ def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
 
 
 def classify(
-    inputs: Floats, classes: Rows, train: Rows, test: Rows, inner: Sequence[Split], strengths: Sequence[float]
-) -> Rows:
+    inputs: Floats,
+    classes: Numbers,
+    train: Numbers,
+    test: Numbers,
+    inner: Sequence[Split],
+    strengths: Sequence[float],
+) -> Numbers:
     """Return the classes of `test` by a regression on `train`, with the strength (C) that is best on `inner`."""
     count = len(np.unique(classes))
     dense = inputs.shape[1] * (count if count > 2 else 1) <= DENSE
@@ -150,10 +152,10 @@ def classify(
     threads = max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
         accuracies = np.round(100 * np.mean(list(pool.map(shares, inner)), axis=0), 2)
-        strength = strengths[np.argmax(accuracies)]
+        strength = strengths[int(np.argmax(accuracies))]
         # More exact than those of the splits, because there are few of them.
         model = LogisticRegression(**(solver | {"tol": 1e-8}), max_iter=10_000, C=strength)
-        predicted: Rows = model.fit(inputs[train], classes[train]).predict(inputs[test])
+        predicted: Numbers = model.fit(inputs[train], classes[train]).predict(inputs[test])
     return predicted
 
 
@@ -161,7 +163,7 @@ def find(data: str) -> list[Task | Missing]:
     """Read the sets from a folder; raises InputError for a malformed line or a wrong count."""
     sets: list[Task | Missing] = []
     for corpus in CORPORA:
-        paths = find_files(list(corpus.files), corpus.folders, Path(data).expanduser())
+        paths = find_files(list(corpus.files), corpus.folders, data)
         if isinstance(paths, str):
             sets.append(Missing(corpus.name, corpus.title, paths, corpus.where))
             continue

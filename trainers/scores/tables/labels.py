@@ -16,23 +16,22 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from pipelines.base.console import InputError, counted
-from trainers.encoders.vectors import Vectors
+from trainers.encoders.vectors import Numbers, Vectors
 from trainers.scores.tables.table_items import (
     MACRO,
     SCORE,
-    Numbers,
     Score,
     TableItems,
     TableRow,
     item_groups,
     mean_result,
 )
-from trainers.scores.task import Predictions, Result
+from trainers.scores.task import Metrics, Predictions, Result
 
 FOLDS, NEIGHBOURS = 5, 5
 CLUSTERINGS = 10  # NMI is a mean because runs of k-means differ by points
 STRENGTH = 10.0  # scikit-learn's C; its default of 1 learns too little from a few vectors of length 1
-UNDEFINED: dict[str, float | None] = {SCORE: None}
+UNDEFINED: Metrics = {SCORE: None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from sklearn.metrics import average_precision_score
 from pipelines.base.console import InputError, counted
 from trainers.data.reading import first_unread, numbers_in
 from trainers.data.tables import WholeTable
-from trainers.encoders.vectors import Vectors
+from trainers.encoders.vectors import Numbers, Vectors
 from trainers.scores.pairs import Pair, spearman
-from trainers.scores.tables.table_items import SCORE, Numbers, TableItems, item_groups
+from trainers.scores.tables.table_items import SCORE, TableItems, item_groups
 from trainers.scores.task import Predictions, Result
 
 SAME = {"1": 1.0, "true": 1.0, "yes": 1.0, "0": 0.0, "false": 0.0, "no": 0.0}

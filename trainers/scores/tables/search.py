@@ -11,13 +11,12 @@ from operator import itemgetter
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipelines.base.console import InputError
 from trainers.data.tables import normalised
-from trainers.encoders.vectors import Sided, Vectors
+from trainers.encoders.vectors import Floats, Numbers, Sided, Vectors
 from trainers.scores.tables.pair_tables import SAME
-from trainers.scores.tables.table_items import Numbers, Score, TableItems, TableRow, item_groups, mean_result
+from trainers.scores.tables.table_items import Score, TableItems, TableRow, item_groups, mean_result
 from trainers.scores.task import Result
 
 DEPTH = 100
@@ -40,7 +39,7 @@ class Search:
     own: Mapping[str, set[str]]
     groups: Numbers
     # What the three figures share, by the vectors that they are of, as long as these are there.
-    _figures: WeakKeyDictionary[Vectors, NDArray[np.float64]] = field(default_factory=WeakKeyDictionary)
+    _figures: WeakKeyDictionary[Vectors, Floats] = field(default_factory=WeakKeyDictionary)
 
     def score(self, column: int, vectors: Vectors, seed: int) -> Result:
         """Return one of `FIGURES`; undefined if all documents have one vector."""
@@ -176,7 +175,7 @@ def members(cell: str) -> list[str]:
     return [cell] if value is cell else [str(item).strip() for item in items if item is not None]
 
 
-def search_figures(search: Search, vectors: Vectors) -> NDArray[np.float64]:
+def search_figures(search: Search, vectors: Vectors) -> Floats:
     """Return the figures of each query, (queries, 3), by exact search."""
     import ir_measures
 

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import DisjointSet
 
 from trainers.data.tables import normalised
-from trainers.encoders.vectors import Vectors
+from trainers.encoders.vectors import Floats, Numbers, Vectors
 from trainers.scores.task import Predictions, Result
 
 SCORE, MACRO = "score", "macro-F1"
-Numbers: TypeAlias = "NDArray[np.int64]"
 TableRow: TypeAlias = Mapping[str, str]
 """The cells of a row by role, stripped, "" for none."""
 Score: TypeAlias = Callable[[Vectors, int], Result]
@@ -32,7 +30,7 @@ class TableItems:
     metrics: tuple[str, ...] = (SCORE,)
 
 
-def mean_result(outcomes: NDArray[np.float64], groups: Numbers) -> Result:
+def mean_result(outcomes: Floats, groups: Numbers) -> Result:
     """Return 100 times the mean of the items' outcomes, NaN for none.
 
     Their gold is their place among the items.
@@ -41,7 +39,7 @@ def mean_result(outcomes: NDArray[np.float64], groups: Numbers) -> Result:
     return Result({SCORE: 100 * float(np.nanmean(outcomes))}, predictions)
 
 
-def item_groups(texts: Sequence[Sequence[str]], names: Sequence[str]) -> NDArray[np.int64]:
+def item_groups(texts: Sequence[Sequence[str]], names: Sequence[str]) -> Numbers:
     """Return the number of each item's group, (items,), from 0 in order of first appearance.
 
     Items are together if they have the same `texts` in any order, but for case, spaces and marks (copies), or
