@@ -47,7 +47,7 @@ def limited(suites: Sequence[Suite], limit: int | None) -> list[Suite]:
             if len(texts | own) <= limit:
                 texts |= own
                 tasks.append(task)
-        kept.append(Suite(suite.name, suite.title, suite.metrics, suite.expected, tuple(tasks)))
+        kept.append(Suite(suite.name, suite.metrics, suite.expected, tuple(tasks)))
     return kept
 
 

@@ -1,14 +1,11 @@
-"""Files as the trainers read them: found below a data folder, as lines, rows or columns; arrays, checksums."""
+"""Files as the trainers read them: found below a data folder, as lines, rows or columns."""
 
 import csv
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from augment.files import MAX_LINE, MAX_TEXT, read_bounded
 from pipelines.base.console import InputError
@@ -82,18 +79,6 @@ def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Row
             f"{path} line {number}: broken quotes ({error}): fix it, or get the file again"
         ) from None
     return rows
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an `.npz` file by name; raises ValueError if it cannot be read."""
-    # a flipped bit can be taken for encryption, an unknown compression, a huge array
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            if sum(entry.file_size for entry in stored.zip.infolist()) > MAX_TEXT:  # of what it unpacks to
-                raise ValueError(f"it holds more than {MAX_TEXT:,} bytes")
-            return {name: stored[name] for name in stored.files}
-    except Exception as error:
-        raise ValueError(str(error) or type(error).__name__) from error
 
 
 def usual_places(folders: Sequence[str], data: str | Path) -> list[Path]:

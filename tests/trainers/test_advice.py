@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import torch
@@ -200,13 +199,10 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path, text_file: Path, capsy
     assert "long.txt line 2 is longer than 8,388,608 characters: split it" in error_line(capsys)
 
 
-def test_arrays_that_unpack_to_more_than_memory_are_not_read(
+def test_texts_that_unpack_to_more_than_memory_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "MAX_TEXT", 1_000_000)
-    np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(1_000_000))
-    with pytest.raises(ValueError, match="it holds more than 1,000,000 bytes"):
-        files.read_arrays(tmp_path / "bomb.npz")
     (tmp_path / "bomb.txt.gz").write_bytes(gzip.compress(b"a\n" * 1_000_000))
     with pytest.raises(InputError, match="has more than 1 million bytes"):
         files.file_lines(tmp_path / "bomb.txt.gz")

@@ -47,13 +47,8 @@ def test_encoders_and_tables_end_in_one_verdict(
     folders = ["whitened", "contrastive-tuned", "made-whitened", "made-distil-adapt"]
     expected = ["tiny, untouched", *(f"runs/auto/{name}" for name in folders[:2]), "made"]
     expected += [f"runs/auto/{name}" for name in folders[2:]]
-    assert [*stored["results"]] == [expected[0].partition(",")[0], *expected[1:]]
     assert {*expected} <= {candidate["candidate"] for candidate in stored["candidates"]}
-    assert {len(files) for files in stored["results"].values()} == {2}
     assert shown.out.count(stored["verdict"]) == 1
-    assert train("compare", "runs/auto/made-whitened", "--with", "none") == 0
-    rows = capsys.readouterr().out
-    assert all(rows.count(f"\n{name} ") == 2 for name in expected), "all of them, by each table"
 
 
 def test_english_is_told_by_its_frequent_words() -> None:

@@ -112,14 +112,12 @@ def test_a_page_written_elsewhere_finds_the_pairs_of_the_training(
     shutil.copytree(locate(None).folder, tmp_path / "work" / "start")
     monkeypatch.chdir(tmp_path / "work")
     given = ["--text", HOSTILE, "--encoder", "start", "--max-tokens", 16, "--batch-size", 8, "--limit", 16]
-    assert train("mirror", *given, "--dev", "graded.tsv", "--evaluations", 1, "--out", "runs/dev") == 0
     assert train("mirror", *given, "--out", "runs/text") == 0
     monkeypatch.chdir(tmp_path)
     capsys.readouterr()
-    for run, title in (("dev", "graded alike"), ("text", "two sentences")):
-        assert report(f"work/runs/{run}") == 0
-        assert capsys.readouterr().err == ""
-        assert title in Path("work/runs", run, "report.html").read_text(encoding="utf-8")
+    assert report("work/runs/text") == 0
+    assert capsys.readouterr().err == ""
+    assert "two sentences" in Path("work/runs/text/report.html").read_text(encoding="utf-8")
 
 
 def test_only_pages_are_replaced(trained: Path, page: str, capsys: Capsys) -> None:
@@ -155,24 +153,18 @@ def test_a_damaged_recipe_log_or_time_is_one_line(
     assert "is damaged (" in error_line(capsys)
 
 
-@pytest.mark.parametrize(
-    ("data", "groups"), [("dev", {"graded alike", "graded unlike"}), ("text", {"two sentences"})]
-)
 def test_encoder_that_was_not_moved_is_the_same_before_and_after(
-    data: str, groups: set[str], tiny_bert: Path, sentences: list[str], text_file: Path, tmp_path: Path
+    tiny_bert: Path, text_file: Path, tmp_path: Path
 ) -> None:
     """With another pooling before the Dense layer, and fewer tokens than the encoder can take."""
     modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6), Normalize()]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "start"))
     start = load_for_training(locate(str(tmp_path / "start")), "cls", 6)
     save_encoder(start, tmp_path / "run", "# card")
-    graded = tmp_path / "graded.tsv"
-    pairs = zip(sentences[:6], sentences[7:13], strict=True)
-    graded.write_text("".join(f"{one}\t{two}\t{len(one) % 5}\n" for one, two in pairs))
     recipe = {"encoder": str(tmp_path / "start"), "pooling": "cls", "max_tokens": 6, "seed": 1}
     recipe["twinviews"] = {"data_xxh64": from_text(text_file).digest()}
-    found = change_of(tmp_path / "run", {**recipe, data: str({"dev": graded, "text": text_file}[data])}, 100)
-    assert set(found["means"]) == groups
+    found = change_of(tmp_path / "run", {**recipe, "text": str(text_file)}, 100)
+    assert set(found["means"]) == {"two sentences"}
     for before, after in found["means"].values():
         assert before == pytest.approx(after, abs=1e-6)
 

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -224,7 +223,7 @@ def _judge(starts: Sequence[Start], suites: Sequence[Suite], options: AutoOption
     """
     from trainers.scores.pages.verdict_table import records, verdict_table
     from trainers.scores.result_files import show as show_tables
-    from trainers.scores.verdicts import AUTO, Judged, trained, untouched, verdict_on
+    from trainers.scores.verdicts import Judged, trained, untouched, verdict_on
 
     settings = {"shots": options.shots, "columns": options.columns}
     files = dict[str, list[Path]]()
@@ -243,11 +242,8 @@ def _judge(starts: Sequence[Start], suites: Sequence[Suite], options: AutoOption
         "best": verdict.best,
         "outcome": verdict.outcome,
         "verdict": str(verdict),
-        "results": {
-            name: [os.path.relpath(path, options.folder) for path in of] for name, of in files.items()
-        },
     }
-    write_page(options.folder / AUTO, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    write_page(options.folder / "auto.json", json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     show_tables([verdict_table(judged)])
     show(str(verdict))
 

@@ -10,7 +10,7 @@ from augment.record import FileRecord
 from pipelines.base.console import ConfigOption, InputError, render_page, show
 from pipelines.base.files import without_paths
 from pipelines.base.options import Options, with_options
-from pipelines.base.record import claim, is_unaltered, write_recorded
+from pipelines.base.record import is_unaltered, write_recorded
 from trainers.encoders.location import LOG
 from trainers.scores.pages.comparison import compare_suite, published_tables
 from trainers.scores.pages.judged_part import judged_parts
@@ -39,8 +39,8 @@ class ReportOptions(Options):
 def report(options: ReportOptions) -> None:
     """Write one HTML page about RUNs.
 
-    Loss and geometry over the steps; cosines before and after the training, of the run's --dev, else of what it
-    was trained on; scores beside the papers'.
+    Loss and geometry over the steps; cosines before and after the training of what it was trained on; scores
+    beside the papers'.
 
     Example: train report runs/bsl
     """
@@ -48,7 +48,6 @@ def report(options: ReportOptions) -> None:
     if len(runs) > MAX_RUNS:
         raise InputError(f"{len(runs)} runs: at most {MAX_RUNS} lines can be told apart")
     target = target or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
-    claim(target, {"kind": "page"}, overwrite=is_unaltered(target))
     folders = [seed_folders(run)[0] for run in runs]
     trainings = [read_run(folder, options.sample) for folder in folders]
     results = [run for folder in folders if _needs_scores(folder) for run in read_runs(folder)]

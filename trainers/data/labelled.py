@@ -86,15 +86,13 @@ def _ring_pairs(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield texts[place], texts[(place + apart) % len(texts)]
 
 
-def _drawn_order(labelled: Labelled, seed: int) -> list[str]:
-    return sorted(
-        labelled,
-        key=lambda text: xxhash.xxh64_intdigest(f"{seed}|{text}".encode("utf-8", "surrogatepass")),
-    )
-
-
 def _by_label(labelled: Labelled, seed: int) -> dict[str, list[str]]:
+    """The texts of each label, in an order that the seed draws."""
+
+    def drawn_number(text: str) -> int:
+        return xxhash.xxh64_intdigest(f"{seed}|{text}".encode("utf-8", "surrogatepass"))
+
     members = defaultdict(list)
-    for text in _drawn_order(labelled, seed):
+    for text in sorted(labelled, key=drawn_number):
         members[labelled[text]].append(text)
     return members

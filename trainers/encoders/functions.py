@@ -31,19 +31,15 @@ DEFAULTS = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class FunctionEncoder:
-    """A function from at most `size` texts to vectors as an encoder.
-
-    Its card is complete once it has encoded.
-    """
+    """A function from at most `size` texts to vectors as an encoder."""
 
     function: Callable[[list[str]], Any]
     name: str
     source: Path | None = None
     size: int = BATCH_SIZE
     revision: None = field(default=None, init=False)
-    _dimension: int | None = field(default=None, init=False)
 
     title = property(attrgetter("name"))
 
@@ -67,13 +63,12 @@ class FunctionEncoder:
         if len(lengths) > 1:
             sizes = " and ".join(map(str, lengths))
             raise InputError(f"{self.name} gave vectors of {sizes} numbers: one length is needed")
-        (self._dimension,) = lengths
         return np.concatenate([np.empty((0, *lengths), np.float32), *batches])[np.argsort(order)]
 
     def card(self) -> dict[str, Any]:
-        """Return name, kind, dimension and provenance as JSON values."""
+        """Return name, kind and provenance as JSON values."""
         origin = {"file": str(self.source), "sha256": sha256_of(self.source)} if self.source else {}
-        return {"name": self.name, "kind": "function", "dimension": self._dimension, **origin}
+        return {"name": self.name, "kind": "function", **origin}
 
 
 def as_matrix(output: Any) -> Matrix:  # noqa: ANN401 - whatever a function returns

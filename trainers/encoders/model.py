@@ -104,7 +104,6 @@ class EmbeddingModel:
             "prompts": self.prompts,
             "similarity": self.similarity,
             "modules": [type(module).__name__ for module in self.model],
-            "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self._width or self.model.max_seq_length,
             "precision": self.precision,
             "revision": self.revision,

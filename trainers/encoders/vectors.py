@@ -69,7 +69,7 @@ class TextEncoder(Protocol):
         """Return one row per text, in their order; float32, finite, not normalised."""
 
     def card(self) -> dict[str, Any]:
-        """The encoder's name, dimension, provenance and settings as JSON values; call it after `encode`."""
+        """The encoder's name, provenance and settings as JSON values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,10 +182,6 @@ def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
         )
 
 
-MANY_TIES = 10
-"""Candidates for each of the nearest, beyond which equal vectors are left out of the exact products."""
-
-
 def nearest(
     queries: Matrix,
     keys: Matrix,
@@ -205,30 +201,14 @@ def nearest(
         else keys * np.float32(1 / max(norms(keys).max(initial=0.0), 1e-30))
     )
     rows = np.empty((len(queries), k), np.int64)
-    copies: Numbers | None = None
     for start, block in score_blocks(queries, keys, device) if k else ():
         least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
         for row, is_candidate in enumerate((block >= least).cpu().numpy(), start):
             candidates = np.flatnonzero(is_candidate)
-            if len(candidates) > MANY_TIES * k:
-                copies = equal_rows_before(keys) if copies is None else copies
-                candidates = candidates[copies[candidates] < k]
             # Summed row by row: the rounding of a matrix product depends on the place of a row.
             products = (keys[candidates].astype(np.float64) * queries[row]).sum(-1)
             rows[row] = candidates[np.argsort(-products, kind="stable")[:k]]
     return rows
-
-
-def equal_rows_before(vectors: Matrix) -> Numbers:
-    """Return for each row (m, d) how many of the same bytes come before it: (m,)."""
-    whole = (
-        np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.itemsize * vectors.shape[1]))).ravel()
-    )
-    _, groups = np.unique(whole, return_inverse=True)
-    order = np.argsort(groups, kind="stable")
-    before = np.empty(len(whole), np.int64)
-    before[order] = np.arange(len(whole)) - np.searchsorted(groups[order], groups[order])
-    return before
 
 
 def smooth(vectors: Matrix, neighbours: int) -> Matrix:

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pipelines.base.console import InputError
 from trainers.encoders.location import RECIPE
-from trainers.files import read_arrays
 from trainers.scores.result_files import StoredSet, StoredSuite, load
 from trainers.scores.statistics.estimates import Estimate, estimate
 from trainers.scores.suites import suite_names
@@ -100,9 +99,11 @@ def read_results(directory: Path) -> list[StoredSuite]:
 def read_sets(evaluation: StoredSuite) -> Sets:
     """Return the sets of an evaluation; raises InputError for damaged items or those of another one."""
     file = evaluation.file.with_name(f"{evaluation.suite}.items.npz")
-    sets = dict[str, ScoredSet]()
+    sets, arrays = dict[str, ScoredSet](), dict[str, Any]()
     try:
-        arrays = read_arrays(file) if file.is_file() else {}
+        if file.is_file():
+            with np.load(file) as stored_arrays:
+                arrays = dict(stored_arrays)
         for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
             gold, predicted, statistic = (
                 arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic")
@@ -116,7 +117,7 @@ def read_sets(evaluation: StoredSuite) -> Sets:
             if figure is None or not abs(score - figure) <= ROUNDING:
                 raise ValueError(f"{name}: {score} there, {figure} in the results")
             sets[name] = scored
-    except (OSError, ValueError, LookupError) as error:
+    except Exception as error:  # a flipped bit can be taken for encryption, an unknown compression and so on
         raise InputError(f"{file} does not match the results beside it ({error}): evaluate again") from None
     return sets
 

@@ -43,9 +43,9 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
             items = list(module.find(data or "") if hasattr(module, "find") else pairs)
         tasks = tuple(item for item in items if isinstance(item, Task))
         missing = tuple(item for item in items if isinstance(item, Missing))
-        title, metrics = (module.__doc__ or name).splitlines()[0], tuple(getattr(module, "METRICS", METRICS))
+        metrics = tuple(getattr(module, "METRICS", METRICS))
         counted = getattr(module, "COUNTED", sum(benchmark.counted for benchmark in benchmarks))
-        suites.append(Suite(name, title, metrics, counted, tasks, missing))
+        suites.append(Suite(name, metrics, counted, tasks, missing))
     if not any(suite.tasks for suite in suites):
         first = next((f"; the first is {item}" for suite in suites for item in suite.missing), "")
         raise InputError(
@@ -84,7 +84,7 @@ def evaluate_suites(
     leaks, dev_leaks, remarks = find_leaks(trained, tasks) if trained else ({}, {}, [])
     common = {
         "encoder": encoder.title,
-        "model": encoder.card(),
+        "model": {**encoder.card(), "dimension": vectors.matrix.shape[1]},
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": _versions(),
         "settings": dict(settings),
@@ -161,7 +161,7 @@ def _versions() -> dict[str, str]:
 
 
 def _unnamed(card: Mapping[str, Any], *others: object) -> tuple[object, ...]:
-    """What decides figures; an encoder has several names, and knows its dimension once it has encoded."""
+    """What decides figures; an encoder has several names, and its dimension follows from the rest."""
     return {key: value for key, value in card.items() if key not in ("name", "dimension")}, *others
 
 
@@ -192,7 +192,6 @@ def _values(
     missing = [dict(zip(("set", "title", "reason", "where"), item, strict=True)) for item in suite.missing]
     return {
         "suite": suite.name,
-        "title": suite.title,
         "complete": len(counted) == suite.expected,
         "average": {"sets": len(counted), "of": suite.expected, "figures": averages},
         "sets": sets,

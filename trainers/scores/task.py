@@ -104,7 +104,6 @@ class Suite(NamedTuple):
     """
 
     name: str
-    title: str
     metrics: tuple[str, ...]
     expected: int
     tasks: tuple[Task, ...]

@@ -1,12 +1,10 @@
 """Verdicts on encoders by their stored scores, beside the one to start from: the same for every command."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.base.console import InputError, note_once
-from pipelines.base.files import read_json
 from trainers.encoders.location import Source
 from trainers.scores.provenance import find_start
 from trainers.scores.result_files import load, read_recipe, results_folder
@@ -19,7 +17,6 @@ from trainers.scores.suites import SMOKE_TEST
 from trainers.scores.task import PREFIX, Suite
 from trainers.settings import Pooling
 
-AUTO = "auto.json"  # what `train auto` leaves in the folder of its candidates
 UNDEFINED = "a figure is undefined, because all cosines or all grades are equal"
 
 
@@ -134,46 +131,27 @@ def _leaks(tables: Mapping[str, Sets]) -> list[Leak]:
 def judge_runs(suite: str, runs: Sequence[Run], parts: Sequence[str] = ()) -> Judged | None:
     """The verdict on runs by a table; None if there are not two encoders with scores on its present items.
 
-    What `train auto` judged together is judged together again. Others are beside the encoder that all began
-    from, scored with the settings `parts`, or beside the first if they began from several. Raises InputError
-    as `verdict_on`.
+    They are beside the encoder that all began from, scored with the settings `parts`, or beside the first if they
+    began from several. Raises InputError as `verdict_on`.
     """
     if not is_judged(suite):
         return None
-    groups = [
-        _judged_with(Path(run.title), scores.file) or {run.title: scores.file}
-        for run in runs
-        if run.seeds == 1
-        for scores in run.of(suite)
-    ]
-    if not groups:
-        return None
-    starts = starts_of([run.title for run in runs if run.of(suite)], parts)
-    is_untouched = len(groups[0]) > 1
-    if len(starts) == 1 and not is_untouched and (file := starts[0].folder / f"{suite}.json").is_file():
-        groups = [{starts[0].title: file}, *groups]
-        is_untouched = True
+    present = [run for run in runs if run.of(suite)]
+    starts = starts_of([run.title for run in present], parts)
+    scored = [(start.title, start.folder / f"{suite}.json") for start in starts]
+    is_untouched = len(scored) == 1 and scored[0][1].is_file()
+    scored = scored if is_untouched else []
+    scored += [(run.title, scores.file) for run in present if run.seeds == 1 for scores in run.of(suite)]
     encoders = dict[Path, tuple[str, Path]]()
-    for group in groups:
-        for name, file in group.items():
-            encoders.setdefault(file.resolve(), (name, file))
-    (first, start), *_ = encoders.values()
-    files = {name: [file] for name, file in encoders.values() if _items(file) == _items(start)}
+    for name, file in scored:
+        encoders.setdefault(file.resolve(), (name, file))
+    if len(encoders) < 2:
+        return None
+    (first, start_file), *_ = encoders.values()
+    files = {name: [file] for name, file in encoders.values() if _items(file) == _items(start_file)}
     if len(files) < 2:
         return None
     return Judged(verdict_on(files), files, first + ", untouched" * is_untouched)
-
-
-def _judged_with(run: Path, file: Path) -> dict[str, Path]:
-    """Return the results on a table of all encoders that `train auto` judged with a run, by name; or none."""
-    folder, files = run.resolve().parent, dict[str, Path]()
-    with suppress(LookupError, TypeError, AttributeError):  # a file that `train auto` did not write
-        for name, paths in read_json(folder / AUTO)["results"].items():
-            for path in paths:
-                if Path(path).name == file.name:
-                    files[name] = folder / path
-    is_whole = file.resolve() in map(Path.resolve, files.values()) and all(map(Path.is_file, files.values()))
-    return files if is_whole else {}
 
 
 def _items(file: Path) -> dict[str, str]:

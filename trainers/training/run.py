@@ -254,10 +254,7 @@ def _check_layers(objective: Objective, plan: Plan, name: str) -> None:
 
 
 def _check_prompts(objective: Objective, recipe: Mapping[str, Any]) -> None:
-    """Say that an encoder's prompts for searches are not used; raises InputError for prompts of no use."""
-    known = objective.encoder.prompts
-    if not objective.prompts and "views" in recipe and known.get("query") and known.get("document"):
-        note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
+    """Raise InputError for prompts of no use."""
     has_columns = objective.takes_prompts() and {"views", "graded"} & recipe.keys()
     if objective.prompts and not has_columns:
         raise InputError(

@@ -379,7 +379,7 @@ def test_a_label_of_several_is_refused_where_a_cell_can_be_a_list(tmp_path: Path
 def test_a_label_in_brackets_is_text_in_a_csv(form: str, tmp_path: Path) -> None:
     rows = [(f"text {number}", form.format("ab"[number % 2])) for number in range(12)]
     path = write_table(tmp_path / "brackets.csv", ("text", "label"), rows)
-    assert read_judge(path).title.startswith(f"{path}: 12 texts with 2 labels")
+    assert read_judge(path).tasks[0].size == 12
     assert read_labelled(path) == dict(rows)
 
 
@@ -675,7 +675,6 @@ def test_auto_judges_the_untouched_encoder_and_what_it_trains(run: Path, capsys:
     untouched = rf"tiny, untouched .* {stored['candidates'][0]['k-means NMI']:.2f}\n"
     shown = capsys.readouterr()
     assert re.search(untouched, shown.out), "every command has the same untouched encoder"
-    assert stored["verdict"] in shown.out + shown.err, "and the same verdict"
     runs = ("runs/auto/whitened", "runs/auto/contrastive-tuned")
     assert train("compare", *runs) == 0
     shown = capsys.readouterr()

@@ -102,22 +102,12 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any
 
 
 def sample_pairs(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
-    """Draw pairs that should lie apart, by grade from the run's --dev, else views of one sentence and of two."""
-    from trainers.scores.dev_set import dev_of
-    from trainers.scores.pairs import Pairs
+    """Draw pairs that a training read: the views of one sentence, and of two, which should lie apart."""
     from trainers.scores.provenance import training_text
 
-    rng, dev = Random(0), dev_of(run, recipe)
-    if isinstance(dev, Pairs):
-        rows = [pair for pairs in dev.subsets.values() for pair in pairs]
-        grades = [pair.gold for pair in rows]
-        sample, middle = rng.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2
-        groups = {"graded alike": [pair[:2] for pair in sample if pair[2] > middle]}
-        groups["graded unlike"] = [pair[:2] for pair in sample if pair[2] <= middle]
-    else:
-        examples = training_text(run, recipe)
-        examples = examples.take(rng.sample(range(len(examples)), min(count, len(examples))))
-        views = list(zip(examples.left, examples.right, strict=True))
-        groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}
-        groups["two sentences"] = [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)]
+    examples = training_text(run, recipe)
+    examples = examples.take(Random(0).sample(range(len(examples)), min(count, len(examples))))
+    views = list(zip(examples.left, examples.right, strict=True))
+    groups = {"two views of a sentence": [(left, right) for left, right in views if left != right]}
+    groups["two sentences"] = [(left, views[row - 1][1]) for row, (left, _) in enumerate(views)]
     return {name: pairs for name, pairs in groups.items() if pairs}

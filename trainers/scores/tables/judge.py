@@ -88,10 +88,10 @@ def read_judge(table: TableSource, shots: int | None = None, own: Mapping[str, s
     if not items.scores:
         raise InputError(f"{name}: {summary}: nothing to tell apart")
     note_once(f"{name}: taken for {summary} (columns {', '.join(columns)})")
-    return _suite(source, _stem(name, library, shots), summary, items)
+    return _suite(source, _stem(name, library, shots), items)
 
 
-def _suite(source: str, stem: str, summary: str, items: TableItems) -> Suite:
+def _suite(source: str, stem: str, items: TableItems) -> Suite:
     tasks = [
         Task(
             name=re.sub(r"\W+", "-", title),
@@ -106,7 +106,7 @@ def _suite(source: str, stem: str, summary: str, items: TableItems) -> Suite:
         )
         for title, score in items.scores.items()
     ]
-    return Suite(PREFIX + stem, f"{source}: {summary}", items.metrics, 0, tuple(tasks))
+    return Suite(PREFIX + stem, items.metrics, 0, tuple(tasks))
 
 
 def _stem(name: str, library: str, shots: int | None) -> str:
