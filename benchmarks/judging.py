@@ -70,7 +70,7 @@ def main() -> None:
     values = {task.title: task.score(Vectors(rows, matrix), 0).metrics["score"] for task in suite.tasks}
     seconds = time.perf_counter() - start
     figures = ", ".join(f"{title} {value:.2f}" for title, value in values.items())
-    print(f"{suite.title.rpartition(': ')[2]}: {figures}")
+    print(f"{options.documents:,} documents: {figures}")
     print(f"read in {read:.1f} s, searched and scored in {seconds:.1f} s")
     print(f"{before:.2f} GiB with the vectors made, {peak():.2f} GiB at most")
 

@@ -87,16 +87,14 @@ def training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples:
     kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
     if kind is None:
         raise InputError("its recipe names none")
-    values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
     given = recipe[kind]
-    values[kind] = (
-        located(directory, given) if kind != "views" else [located(directory, path) for path in given]
-    )
+    data = [located(directory, path) for path in given] if kind == "views" else located(directory, given)
     try:
-        examples, _ = read_examples(DataOptions(**values), (kind,))
+        options = DataOptions(**{kind: data}, scale=recipe.get("scale"), limit=recipe.get("limit"))
+        examples, _ = read_examples(options, (kind,))
     except MissingExtraError as error:
         raise InputError(str(error)) from None
     if examples.digest() != recipe["twinviews"].get("data_xxh64"):
         raise InputError("it has changed since")
     has_corpus = "corpus_xxh64" in recipe["twinviews"]
-    return with_corpus(examples, values["views"] or ()) if has_corpus else examples
+    return with_corpus(examples, options.views or ()) if has_corpus else examples

@@ -81,7 +81,7 @@ def read_judge(table: TableSource, shots: int | None = None, own: Mapping[str, s
         elif whole.kind == "label":
             items = read_labels(whole.rows, shots, omitted)
         else:
-            items = read_pairs_table(name, whole, omitted)
+            items = read_pairs_table(whole, omitted)
         # Items that belong together otherwise are others, so that no scores of both are compared.
         items.lines.append("\n".join(row.get("group", "") for row in whole.rows).rstrip())
     summary = "; ".join(filter(None, [items.summary, left_out(omitted)]))

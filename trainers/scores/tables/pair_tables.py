@@ -32,14 +32,14 @@ def check_grades(name: str, columns: Mapping[str, str], values: Iterable[str]) -
         raise InputError(f"{problem}: {advice}")
 
 
-def read_pairs_table(name: str, whole: WholeTable, omitted: Counter[str]) -> TableItems:
+def read_pairs_table(whole: WholeTable, omitted: Counter[str]) -> TableItems:
     """Return pairs as items, of which a column tells whether they are the same, or a grade.
 
     Copies of a pair are one group.
     """
     is_same = whole.kind == "same"
     if not is_same:
-        check_grades(name, whole.columns, (row["grade"] for row in whole.rows))
+        check_grades(whole.name, whole.columns, (row["grade"] for row in whole.rows))
     pairs, groups = list[Pair](), list[str]()
     cells = [row[whole.kind] for row in whole.rows]
     grades = [SAME.get(cell.lower(), np.nan) for cell in cells] if is_same else numbers_in(cells)[0]
