@@ -87,10 +87,13 @@ def training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples:
     kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
     if kind is None:
         raise InputError("its recipe names none")
+    values: dict[str, Any] = {name: recipe.get(name) for name in ("scale", "limit")}
     given = recipe[kind]
-    data = [located(directory, path) for path in given] if kind == "views" else located(directory, given)
+    values[kind] = (
+        [located(directory, path) for path in given] if kind == "views" else located(directory, given)
+    )
     try:
-        options = DataOptions(**{kind: data}, scale=recipe.get("scale"), limit=recipe.get("limit"))
+        options = DataOptions(**values)
         examples, _ = read_examples(options, (kind,))
     except MissingExtraError as error:
         raise InputError(str(error)) from None
