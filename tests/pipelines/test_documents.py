@@ -202,13 +202,10 @@ def test_without_split_lines_and_paragraphs_are_rows_and_nothing_else_is_counted
     assert (refused.code, "--language de is for --split" in refused.err) == (2, True)
 
 
-def test_labels_go_with_the_sentences_and_second_texts_cannot(augment: Augment) -> None:
+def test_labels_go_with_the_sentences(augment: Augment) -> None:
     Path("rows.csv").write_text('text,label\n"One here. Two there.",x\nThree.,y\n', encoding="utf-8")
     assert augment("ingest", "rows.csv", "--split", "sentences").code == 0
     assert datasets.load_from_disk("data/sentences")["text"][:] == ["One here.", "Two there.", "Three."]
-    Path("pairs.csv").write_text('text,pair\n"One here. Two there.",x\n', encoding="utf-8")
-    is_refused(augment("ingest", "pairs.csv", "--split", "sentences", "--out", "other"), "cannot be split")
-    assert not Path("other").exists()
 
 
 @pytest.mark.parametrize(("limit", "read", "length"), [(1, 2, 1), (2, 4, 2), (9, 5, 3)])
