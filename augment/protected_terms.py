@@ -1,7 +1,7 @@
 """What no word view may change: slots, code, and the terms and patterns that a user gives."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -12,9 +12,12 @@ import regex
 
 from augment.errors import InputError, describe
 from augment.files import read_bounded
+from augment.lexicon.synonyms import edits_of
 from augment.models.weights import revision_of
+from augment.text.edits import Token
+from augment.text.facts import Change
 from augment.text.words import STRAIGHT_QUOTES
-from augment.view import JSON, Runtime, View
+from augment.view import JSON, Edit, Runtime, View
 
 SLOTS_AND_CODE = regex.compile(
     r"""
@@ -114,6 +117,20 @@ class ProtectedTermsView(View):
                 end = max(end, last_end)
             disjoint += [(start, end)] if start < end else []
         return disjoint
+
+    def free_edits(
+        self, text: str, words: Sequence[Token], changes: Iterable[tuple[Change, ...]]
+    ) -> list[list[Edit]]:
+        """The edits of changes that touch no protected term and none of the changes before them."""
+        spans, taken, free = self.protected_spans(text), set[int](), list[list[Edit]]()
+        for parts in changes:
+            rows = [edits_of(text, words, part) for part in parts]
+            edits = [edit for row in rows for edit in row if not touches(spans, edit.start, edit.end)]
+            offsets = {offset for edit in edits for offset in range(edit.start, edit.end)}
+            if {row[0] for row in rows} <= {*edits} and taken.isdisjoint(offsets):
+                taken |= offsets
+                free.append(edits)
+        return free
 
     def _pattern_spans(self, text: str) -> list[tuple[int, int]]:
         if self._pattern is None:

@@ -53,6 +53,8 @@ def _form(item: str, words: Sequence[tuple[str, str]]) -> str | None:
         return word
     # The tagger takes "sits" for a noun.
     verb = verb_lemma(word, tag if tag[0] == "V" else "VBZ")
+    if tag[0] == "V" and verb is None:  # "just ate" is none of "eat" to a tagger that sees a present there
+        return None
     if form.isdigit():
         return form_like(name, verb or word, corrected(tag, word, verb or word))
     return inflect(verb, form) if verb else None

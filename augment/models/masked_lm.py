@@ -1,7 +1,8 @@
 """A masked language model that proposes whole words for masked words, many rows in one forward pass."""
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,10 +27,8 @@ BYTE_LEVEL_SPACE = "Ġ"
 SPACES = (BYTE_LEVEL_SPACE, "▁")
 """First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and
 SentencePiece."""
-LEAST_LOG_PROBABILITY, LEAST_COSINE = -10.0, 0.3
-FIT_WEIGHT, COSINE_WEIGHT = 0.5, 20.0
-"""When a word fits another's place, and what its log-probability and cosine count: chosen on captions and
-STS-B."""
+WIDTH_STEP = 4
+"""Rows are padded to a multiple of so many tokens: most are short."""
 UNSPACED_SCRIPTS = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
 
 DISTILBERT = ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")
@@ -38,6 +37,7 @@ HEADS = (("cls",), ("lm_head",), DISTILBERT, ("head", "decoder"), ("predictions"
 """The parts of a masked LM that turn token vectors into logits, in BERT, RoBERTa, DistilBERT, ModernBERT, ALBERT and
 ELECTRA."""
 
+TokenIds = tuple[int, ...]
 Proposals = list[tuple[str, float]]
 """Words for one masked place, in lower case, with their logits; the likeliest first."""
 
@@ -54,8 +54,7 @@ class Place(NamedTuple):
     """A word to replace, as the model has it.
 
     `number` is its place among the text's tokens, `first` and `last` those of the model's tokens that spell
-    it, of which the first has the id `token`. Where the model sees a mask, that stands at `first`. It may
-    become any of its `choices`, or whatever the model proposes.
+    it, of which the first has the id `token`. Where the model sees a mask, that stands at `first`.
     """
 
     number: int
@@ -64,7 +63,6 @@ class Place(NamedTuple):
     token: int
     slot: Slot
     word: str
-    choices: tuple[str, ...] = ()
 
 
 class Row(NamedTuple):
@@ -130,7 +128,9 @@ class FillModel:
     def propose(self, rows: Sequence[Row], top: int) -> list[dict[Place, Proposals]]:
         """The `top` likeliest words for every masked place of every row, without variants of the original word."""
         proposals: list[dict[Place, Proposals]] = [{} for _ in rows]
-        for places, scores in self._batches(rows):
+        positions = [[place.first for place in row.places] for row in rows]
+        for seen, scores in self._batches([row.ids for row in rows], positions):
+            places = [(row, rows[row].places[positions[row].index(position)]) for row, position in seen]
             for slot in {place.slot for _, place in places}:
                 fitting = self.words.fitting(slot)
                 ids, words = [*fitting], [*fitting.values()]
@@ -149,61 +149,81 @@ class FillModel:
                     proposals[row][place] = [*word_logits.items()][:top]
         return proposals
 
-    def substitutes(self, rows: Sequence[Row]) -> list[dict[Place, Proposals]]:
-        """For every place, whose own word the model sees, those of its choices that fit it; the best first.
+    def fits(self, pairs: Sequence[tuple[TokenIds, TokenIds]], least: float) -> list[float | None]:
+        """The log-probability of what a second text has in place of the first one's, to three decimals.
 
-        The score of a word is f / 2 + 20 c: f its log-probability, c the cosine of its input vector with that
-        of the place's own word, both less the mean vector. It fits with f of -10 and c of 0.3 or more.
+        The model sees each text whole; tokens that both begin or end with are left out. None if it is below
+        `least`, and so is what it is above that of the first text's tokens; also if the texts differ only
+        where they are cut off.
         """
+        spans = [_difference(*pair) for pair in pairs]
+        news = self._sums([(new, span) for (_, new), (_, span) in zip(pairs, spans, strict=True)])
+        unsure = [place for place, log in enumerate(news) if log < least]
+        olds = self._sums([(pairs[place][0], spans[place][0]) for place in unsure])
+        lost = {place for place, old in zip(unsure, olds, strict=True) if news[place] - old < least}
+        return [
+            None if place in lost or old == new else log
+            for place, ((old, new), log) in enumerate(zip(pairs, news, strict=True))
+        ]
+
+    def _sums(self, parts: Sequence[tuple[TokenIds, range]]) -> list[float]:
+        """The log-probabilities of parts of texts, whose tokens the model sees."""
+        positions = defaultdict[TokenIds, set[int]](set)
+        for ids, span in parts:
+            positions[ids].update(span)
+        logs = self._own_logs(positions)
+        return [round(sum(logs[ids, position] for position in span), 3) for ids, span in parts]
+
+    def _own_logs(self, positions: Mapping[TokenIds, Iterable[int]]) -> dict[tuple[TokenIds, int], float]:
+        """The log-probabilities of tokens where they stand, by their texts and positions."""
         import torch
 
-        proposals: list[dict[Place, Proposals]] = [{} for _ in rows]
-        for places, logits in self._batches(rows):
-            for (row, place), fits in zip(places, logits.log_softmax(-1).cpu(), strict=True):
-                ids = self.words.ids(place.slot)
-                forms = [word for word in place.choices if word in ids]
-                numbers = torch.tensor([ids[form] for form in forms], dtype=torch.long)
-                cosines = self._vectors[numbers] @ self._vectors[place.token]
-                scored = zip(forms, fits[numbers].tolist(), cosines.tolist(), strict=True)
-                fitting = [
-                    (form, FIT_WEIGHT * fit + COSINE_WEIGHT * cosine)
-                    for form, fit, cosine in scored
-                    if round(fit, 3) >= LEAST_LOG_PROBABILITY and cosine >= LEAST_COSINE
-                ]
-                proposals[row][place] = sorted(fitting, key=lambda proposal: -proposal[1])
-        return proposals
+        rows, logs = [*positions], dict[tuple[TokenIds, int], float]()
+        for seen, logits in self._batches(rows, [sorted(numbers) for numbers in positions.values()]):
+            own = torch.tensor([rows[row][position] for row, position in seen], device=logits.device)
+            fits = logits.gather(1, own[:, None])[:, 0] - logits.logsumexp(1)
+            keys = [(rows[row], position) for row, position in seen]
+            logs.update(zip(keys, fits.tolist(), strict=True))
+        return logs
 
-    def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[tuple[int, Place]], "torch.Tensor"]]:
-        """The places of all rows in batches, each with the number of its row, and the logits there."""
-        numbers = [number for number, row in enumerate(rows) if row.places]
+    def _batches(
+        self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[list[tuple[int, int]], "torch.Tensor"]]:
+        """The positions of all rows of token ids in batches, each with the number of its row, and the logits there."""
+        numbers = [number for number, places in enumerate(positions) if places]
         default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
-        widths = [padded(len(rows[number].ids), self.limit) for number in numbers]
+        widths = [padded(len(rows[number]), self.limit, WIDTH_STEP) for number in numbers]
         for batch in pack(widths, self.runtime.batch_tokens or default):
-            places = [(numbers[row], place) for row in batch for place in rows[numbers[row]].places]
-            yield places, self._logits([rows[numbers[row]] for row in batch])
+            seen = [(numbers[row], position) for row in batch for position in positions[numbers[row]]]
+            places = [
+                (place, position) for place, row in enumerate(batch) for position in positions[numbers[row]]
+            ]
+            yield seen, self._logits([rows[numbers[row]] for row in batch], widths[batch[0]], places)
 
-    @cached_property
-    def _vectors(self) -> "torch.Tensor":
-        """The input vectors of all tokens less their mean, of length 1: (vocabulary, width)."""
-        import torch
-
-        vectors = self.model.get_input_embeddings().weight.detach().float().cpu()
-        return torch.nn.functional.normalize(vectors - vectors.mean(0))
-
-    def _logits(self, rows: Sequence[Row]) -> "torch.Tensor":
-        """Logits at the masked places of rows of one width, in order: (places, vocabulary)."""
+    def _logits(
+        self, rows: Sequence[Sequence[int]], width: int, positions: Sequence[tuple[int, int]]
+    ) -> "torch.Tensor":
+        """Logits at positions of rows that are padded to one width, in order: (positions, vocabulary)."""
         import torch
 
         device = self.model.device
-        width = padded(max(len(row.ids) for row in rows), self.limit)
         pad = self.tokenizer.pad_token_id or 0
-        ids = torch.tensor([[*row.ids, *[pad] * (width - len(row.ids))] for row in rows], device=device)
-        mask = torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids)) for row in rows], device=device)
-        pairs = [(number, place.first) for number, row in enumerate(rows) for place in row.places]
-        numbers, places = torch.tensor(pairs, device=device).T
+        ids = torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows], device=device)
+        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=device)
+        numbers, places = torch.tensor(positions, device=device).T
         with torch.inference_mode(), quiet_transformers():
             hidden = self.model.base_model(input_ids=ids, attention_mask=mask).last_hidden_state
             return masked_lm_logits(self.model, hidden[numbers, places])
+
+
+def _difference(old: TokenIds, new: TokenIds) -> tuple[range, range]:
+    """The positions in each row that are not of a beginning or an end that both have."""
+    shorter = min(len(old), len(new))
+    start = next((place for place in range(shorter) if old[place] != new[place]), shorter)
+    tail = next(
+        (place for place in range(shorter - start) if old[-1 - place] != new[-1 - place]), shorter - start
+    )
+    return range(start, len(old) - tail), range(start, len(new) - tail)
 
 
 def masked_lm_logits(model: "nn.Module", vectors: "torch.Tensor") -> "torch.Tensor":

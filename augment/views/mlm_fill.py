@@ -2,20 +2,24 @@
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
+from itertools import chain
 from typing import Literal, NamedTuple, Self
 
 from pydantic import Field
 
 from augment.errors import warn_once
 from augment.lexicon import wordnet
-from augment.lexicon.synonyms import English, english
+from augment.lexicon.phrases import phrases
+from augment.lexicon.synonyms import English, Weighted, english, tags_of
 from augment.models.masked_lm import FillModel, Place, Proposals, Row, folded, token_span
 from augment.models.weights import find_encoder
 from augment.protected_terms import ProtectedTermsView, touches
 from augment.text.edits import Token, apply_edits, matching_case, tokens
 from augment.text.english import is_english, wants_an
+from augment.text.facts import Change
 from augment.text.negation import is_negation
 from augment.text.words import FUNCTION_WORDS, in_capitals, replaceable, rounded, word_groups
 from augment.view import JSON, Edit, Runtime, ViewResult
@@ -32,7 +36,7 @@ FIXED_WORDS = (
 )
 """Words that are neither masked nor filled in, beside negations: names, numbers, and articles, which agree."""
 LEAST_WEIGHT = 0.05
-"""The least probability of a filled in word, as a share of the likeliest one's."""
+"""The least probability of a filled in word, as a share of the likeliest one's, or of what a change replaces."""
 SPARE_PROPOSALS = 16
 """Beyond the top k, because some do not fit."""
 
@@ -54,9 +58,8 @@ class MlmFill(ProtectedTermsView):
     `fraction` and `achieved_fraction` are shares of all words that the model sees, with numbers and names, as
     in the paper.
 
-    With `words` "reviewed", the model sees the sentence unmasked, and only words of one token are eligible
-    for which
-    there are reviewed synonyms that fit; fewer words are then replaced than `fraction` asks for.
+    With `words` "reviewed", a reviewed word or expression becomes another one where the model finds that it
+    fits, and an expression counts as one word; fewer are then replaced than `fraction` asks for.
     """
 
     name = "mlm-fill"
@@ -69,10 +72,10 @@ class MlmFill(ProtectedTermsView):
     at_least: int = Field(default=0, ge=0)
     """least number of words to replace, if as many are eligible"""
     words: Literal["reviewed", "any"] | None = None
-    """fill in reviewed synonyms of a word that the model sees, or any word for a mask [reviewed if it is
-    starter]"""
+    """reviewed words and expressions where the model finds that they fit, or any word for a mask [reviewed if
+    it is starter]"""
     top_k: int = Field(default=10, ge=1, le=1000)
-    """sample from this many likeliest words"""
+    """sample from this many likeliest words or changes"""
     temperature: float = Field(default=1.0, gt=0)
     """below 1 prefers the likelier of them"""
     encoder: str = "starter"
@@ -108,42 +111,84 @@ class MlmFill(ProtectedTermsView):
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
-        """View every text by its own seed; each row goes through the model once."""
+        """View every text by its own seed; each goes through the model at most once, as do its changes."""
         rngs, sentences = [random.Random(seed) for seed in seeds], {text: tokens(text) for text in texts}
-        choices: Sequence[Mapping[int, Sequence[tuple[str, float]]]]
         if self._english is None:
-            choices = [dict.fromkeys(replaceable(words), ()) for words in sentences.values()]
-        else:
-            choices = self._english.choices([*sentences.values()])
-            if not is_english([*sentences.values()]):
-                advice = "fill in any word with --words any and a model of theirs"
-                warn_once(f"mlm-fill: most words are not English; {advice}")
-        prepared = [*map(self._prepared, sentences, sentences.values(), choices)]
-        rows = {text.text: text for text in prepared}
-        if self._english is None:
-            masked = [self._masked(rows[text], rng) for text, rng in zip(texts, rngs, strict=True)]
-            drawn = self._model.propose(masked, self.top_k + SPARE_PROPOSALS)
-        else:
-            fills = dict(zip(rows, self._model.substitutes([text.row for text in prepared]), strict=True))
-            drawn = [self._drawn(rows[text], fills[text], rng) for text, rng in zip(texts, rngs, strict=True)]
-        return [*map(self._fill, map(rows.__getitem__, texts), drawn, rngs)]
+            prepared = {text: self._prepared(text, words) for text, words in sentences.items()}
+            masked = [self._masked(prepared[text], rng) for text, rng in zip(texts, rngs, strict=True)]
+            proposals = self._model.propose(masked, self.top_k + SPARE_PROPOSALS)
+            return [*map(self._fill, map(prepared.__getitem__, texts), proposals, rngs)]
+        if not is_english([*sentences.values()]):
+            warn_once(
+                "mlm-fill: most words are not English; fill in any word with --words any and a model of theirs"
+            )
+        changes = self._changes(self._english, sentences)
+        return [
+            self._changed(text, sentences[text], changes[text], rng)
+            for text, rng in zip(texts, rngs, strict=True)
+        ]
 
-    def _prepared(
-        self, text: str, words: list[Token], choices: Mapping[int, Sequence[tuple[str, float]]]
-    ) -> _Text:
-        """A text with the eligible ones of the words that have choices; none means any word."""
+    def _changes(
+        self, words: English, sentences: Mapping[str, list[Token]]
+    ) -> dict[str, dict[tuple[Change, ...], float | None]]:
+        """What the reviewed words and expressions of each text may become, and how well it fits, if it does."""
+        rows = [*sentences.values()]
+        readings = zip(sentences, rows, words.choices(rows), map(phrases, rows, tags_of(rows)), strict=True)
+        choices = [
+            (text, change, edits[0])
+            for text, row, synonyms, expressions in readings
+            for change in [*_word_changes(row, synonyms), *expressions]
+            if (edits := self.free_edits(text, row, [change]))
+        ]
+        ids = cache(lambda text: tuple(self._model.encoded(text)[0]))
+        pairs = [(ids(text), ids(apply_edits(text, edits))) for text, _, edits in choices]
+        changes: dict[str, dict[tuple[Change, ...], float | None]] = {text: {} for text in sentences}
+        for (text, change, _), fit in zip(
+            choices, self._model.fits(pairs, math.log(LEAST_WEIGHT)), strict=True
+        ):
+            changes[text][change] = fit
+        return changes
+
+    def _changed(
+        self,
+        text: str,
+        words: Sequence[Token],
+        changes: Mapping[tuple[Change, ...], float | None],
+        rng: random.Random,
+    ) -> ViewResult:
+        """Make as many of the changes that fit as are drawn, the likelier ones rather."""
+        word_count = sum(token.kind != "other" for token in words)
+        number = max(self.at_least, rounded(self.fraction * word_count, rng))
+        fitting = [(fit, change) for change, fit in changes.items() if fit is not None]
+        # In the order of such times they are as drawn by their weights, one after another.
+        times = {
+            change: math.log(rng.expovariate(1) or 1) - fit / self.temperature
+            for fit, change in sorted(fitting, reverse=True)[: self.top_k]
+        }
+        drawn = self.free_edits(text, words, sorted(times, key=times.__getitem__))[:number]
+        if not drawn:
+            reason = "no-proposal" if changes else "capitals" if in_capitals(text) else "no-eligible-word"
+            reason = "none-drawn" if fitting else reason
+            return ViewResult(text, "unchanged", reason, None, (), self.fraction, 0.0)
+        edits = tuple(sorted(chain.from_iterable(drawn)))
+        return ViewResult(
+            apply_edits(text, edits), "ok", None, None, edits, self.fraction, len(drawn) / word_count
+        )
+
+    def _prepared(self, text: str, words: list[Token]) -> _Text:
+        """A text with its eligible words."""
         ids, offsets = self._model.encoded(text)
         protected_spans = self.protected_spans(text)
         places: list[Place] = []
-        for index, weighted in choices.items():
+        for index in replaceable(words):
             start, end, word, _ = words[index]
             span = token_span(offsets, start, end)
             if span is None or is_fixed(word) or touches(protected_spans, start, end):
                 continue
             token = ids[span[0]]
             slot = self._model.words.slot(word, self._model.tokenizer.convert_ids_to_tokens(token))
-            if self._model.words.serves(slot) and (self._english is None or span[0] == span[1]):
-                places.append(Place(index, *span, token, slot, word, tuple(form for form, _ in weighted)))
+            if self._model.words.serves(slot):
+                places.append(Place(index, *span, token, slot, word))
         seen_end = max((end for _, end in offsets), default=0)
         word_count = sum(token.kind != "other" and token.end <= seen_end for token in words)
         return _Text(text, words, Row(ids, places), word_count)
@@ -159,13 +204,6 @@ class MlmFill(ProtectedTermsView):
                 if len(drawn) < number and not (avoid_neighbours and has_neighbour):
                     drawn[place.number] = place
         return sorted(drawn.values())
-
-    def _drawn(
-        self, text: _Text, proposals: Mapping[Place, Proposals], rng: random.Random
-    ) -> dict[Place, Proposals]:
-        """The proposals for as many places as are to be filled, of those that have any."""
-        places = self._draw(text, [place for place, words in proposals.items() if words], rng)
-        return {place: proposals[place] for place in places}
 
     def _masked(self, text: _Text, rng: random.Random) -> Row:
         """A row with as many of its places as are to be filled, each as one mask."""
@@ -193,6 +231,13 @@ class MlmFill(ProtectedTermsView):
             return ViewResult(text.text, "unchanged", reason, None, (), self.fraction, 0.0)
         share = len(edits) / text.word_count
         return ViewResult(apply_edits(text.text, edits), "ok", None, None, tuple(edits), self.fraction, share)
+
+
+def _word_changes(words: Sequence[Token], synonyms: Mapping[int, Weighted]) -> Iterator[tuple[Change]]:
+    """The words that each word with synonyms may become, if it is not fixed."""
+    for place, forms in synonyms.items():
+        if not is_fixed(words[place].text):
+            yield from ((Change(place, place + 1, form),) for form, _ in forms)
 
 
 def is_fixed(word: str) -> bool:

@@ -1,7 +1,7 @@
 """Replace a share of the content words by WordNet synonyms (BSL, section 4.4: 30% of the words)."""
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
 from typing import Literal, Self
 
@@ -10,13 +10,13 @@ from pydantic import Field
 from augment.errors import warn_once
 from augment.lexicon import wordnet
 from augment.lexicon.phrases import phrases
-from augment.lexicon.synonyms import English, Weighted, edits_of, english, tags_of
-from augment.protected_terms import ProtectedTermsView, touches
+from augment.lexicon.synonyms import English, Weighted, english, tags_of
+from augment.protected_terms import ProtectedTermsView
 from augment.text.edits import Token, apply_edits, tokens
 from augment.text.english import is_english
 from augment.text.facts import Change
 from augment.text.words import in_capitals, rounded
-from augment.view import JSON, Edit, Runtime, ViewResult
+from augment.view import JSON, Runtime, ViewResult
 
 FRACTIONS = {"reviewed": 1.0, "wordnet": 0.3}
 """The share of the eligible words to replace by default: all that were reviewed, as many as in the paper."""
@@ -94,7 +94,7 @@ class Synonym(ProtectedTermsView):
             (Change(place, place + 1, rng.choices(*zip(*weighted, strict=True))[0]),)
             for place, weighted in choices.items()
         ]
-        eligible = self._eligible(text, words, [*rng.sample(expressions, len(expressions)), *synonyms])
+        eligible = self.free_edits(text, words, [*rng.sample(expressions, len(expressions)), *synonyms])
         if not eligible:
             reason = "capitals" if in_capitals(text) else "no-eligible-word"
             return ViewResult(text, "unchanged", reason, target_fraction=self.fraction)
@@ -105,17 +105,3 @@ class Synonym(ProtectedTermsView):
             return ViewResult(text, "unchanged", "none-drawn", None, (), self.fraction, share)
         edits = sorted(chain.from_iterable(rng.sample(eligible, number)))
         return ViewResult(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
-
-    def _eligible(
-        self, text: str, words: Sequence[Token], changes: Iterable[tuple[Change, ...]]
-    ) -> list[list[Edit]]:
-        """The edits of changes that touch no protected term and none of the changes before them."""
-        spans, taken, eligible = self.protected_spans(text), set[int](), list[list[Edit]]()
-        for parts in changes:
-            rows = [edits_of(text, words, part) for part in parts]
-            edits = [edit for row in rows for edit in row if not touches(spans, edit.start, edit.end)]
-            offsets = {offset for edit in edits for offset in range(edit.start, edit.end)}
-            if {row[0] for row in rows} <= {*edits} and taken.isdisjoint(offsets):
-                taken |= offsets
-                eligible.append(edits)
-        return eligible

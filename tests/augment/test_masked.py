@@ -167,6 +167,9 @@ def test_proposals_are_the_likeliest_words_of_the_model_without_batching(folder:
         assert dict(proposals[place]) == pytest.approx({word: words[word] for word in best}, abs=1e-3)
 
 
+EXPRESSIONS = {("rides", "is riding"), ("is sleeping", "sleeps")}
+
+
 def test_the_starter_model_fills_in_synonyms_as_often_as_asked_for() -> None:
     texts = ["A man rides his bicycle to the store.", "The big dog is sleeping in the garden.", "Hm."] * 20
     view = built("mlm-fill")
@@ -174,7 +177,9 @@ def test_the_starter_model_fills_in_synonyms_as_often_as_asked_for() -> None:
     synonyms = english(wordnet.find()).synonyms
     edits = [edit for view in views for edit in view.edits]
     assert {("bicycle", "bike"), ("store", "shop")} <= {(edit.old, edit.new) for edit in edits}
-    assert all(edit.new in dict(synonyms(edit.old, "NN") + synonyms(edit.old, "JJ")) for edit in edits)
+    words = [edit for edit in edits if (edit.old, edit.new) not in EXPRESSIONS]
+    assert EXPRESSIONS <= {(edit.old, edit.new) for edit in edits}
+    assert all(edit.new in dict(synonyms(edit.old, "NN") + synonyms(edit.old, "JJ")) for edit in words)
     assert views == [view([text], [seed])[0] for seed, text in enumerate(texts)]
     assert {view.reason for view in views[2::3]} == {"no-eligible-word"}
     assert len({view.text for view in views}) > 3
