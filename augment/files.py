@@ -24,6 +24,12 @@ def is_remote(path: Path) -> bool:
     return not isinstance(path, Path)
 
 
+def check_end(path: Path) -> None:
+    """Raise InputError for a device such as /dev/zero, from which reading may never end."""
+    if path.is_char_device():
+        raise InputError(f"{path} is a device, not a file: check the path")
+
+
 def read_bounded(path: Path, limit: int = MAX_BYTES, *, unpack: bool = False) -> bytes:
     """The content of a file, gzipped or not if it is to `unpack`.
 

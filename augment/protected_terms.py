@@ -19,6 +19,8 @@ from augment.text.facts import Change
 from augment.text.words import STRAIGHT_QUOTES
 from augment.view import JSON, Edit, Runtime, View
 
+PATTERN_SECONDS = 10.0
+"""What a pattern may take on one text; none but one that backtracks without end needs so long."""
 SLOTS_AND_CODE = regex.compile(
     r"""
     `+[^`\n]+`+
@@ -135,7 +137,16 @@ class ProtectedTermsView(View):
     def _pattern_spans(self, text: str) -> list[tuple[int, int]]:
         if self._pattern is None:
             return []
-        return [match.span() for match in self._pattern.finditer(text, overlapped=True)]
+        try:
+            return [
+                match.span()
+                for match in self._pattern.finditer(text, overlapped=True, timeout=PATTERN_SECONDS)
+            ]
+        except TimeoutError:
+            raise InputError(
+                f"keep_pattern={self.keep_pattern!r} takes more than {PATTERN_SECONDS:g} s on {text[:60]!r}: "
+                "write it without repetitions inside repetitions"
+            ) from None
 
     def _term_spans(self, text: str) -> list[tuple[int, int]]:
         matches = [*_PIECE.finditer(text)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from augment.files import MAX_LINE, MAX_TEXT, read_bounded
+from augment.files import MAX_LINE, MAX_TEXT, check_end, read_bounded
 from pipelines.base.console import InputError
 
 # cells of each row, with the number of the line that it begins in
@@ -37,6 +37,7 @@ PARENTS = (
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
     """A text file's lines (UTF-8, `bytewise` else latin-1, perhaps gzipped); InputError if it is none."""
     try:
+        check_end(path)
         raw = read_bounded(path, MAX_TEXT, unpack=True)
         text = raw.decode("utf-8-sig")
     except (EOFError, OSError, zlib.error) as error:

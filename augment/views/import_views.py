@@ -9,6 +9,7 @@ from typing import Self
 from pydantic import BaseModel, Field, ValidationError
 
 from augment.errors import InputError
+from augment.files import check_end
 from augment.models.weights import check_revision, revision_of
 from augment.text.words import STRAIGHT_QUOTES, special_tokens
 from augment.view import Runtime, View, ViewResult, normalise, row_id
@@ -52,6 +53,7 @@ class ImportViews(View):
 
         Raises InputError for a missing or malformed file or another revision.
         """
+        check_end(Path(self.file))
         try:
             content = Path(self.file).read_bytes()
         except OSError as error:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from foreigners import Augment, is_refused
 
+from augment import protected_terms
 from augment.view import ViewSpec, make_view
 from pipelines.base.console import InputError
 from pipelines.base.files import temporaries, write_page
@@ -52,6 +53,11 @@ def test_endless_files_are_refused(augment: Augment, folder: Path) -> None:
     Path("a.txt").write_text("One two.\n")
     is_refused(augment("ingest", "a.txt", "--config", "/dev/zero"), "more than 16 million bytes")
     is_refused(augment("repeat", "a.txt", "--keep", "/dev/zero"), "more than 16 million bytes")
+    is_refused(augment("ingest", "/dev/zero", "--out", "new"), "/dev/zero is a device, not a file")
+    is_refused(
+        augment("import-views", "a.txt", "--file", "/dev/zero", "--by", "x"),
+        "/dev/zero is a device, not a file",
+    )
 
 
 def test_what_is_echoed_is_cut_in_one_place(augment: Augment, folder: Path) -> None:
@@ -101,6 +107,17 @@ def test_a_recipe_of_another_shape_is_told_in_the_words_of_its_options(
 def test_a_parameter_that_is_missing_is_named_without_the_others() -> None:
     with pytest.raises(InputError, match=r"^import-views: file is missing$"):
         make_view(ViewSpec("import-views", {"by": "foo"}))
+
+
+def test_a_pattern_that_backtracks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protected_terms, "PATTERN_SECONDS", 0.2)
+    view = make_view(ViewSpec("repeat", {"keep_pattern": "(a|aa)+$"}))
+    with pytest.raises(InputError, match=r"takes more than 0.2 s on 'aaaa"):
+        view(["a" * 200 + "b"], [1])
+    for pattern in ("(" * 5_000 + ")" * 5_000, "("):
+        with pytest.raises(InputError, match="is not a regular expression") as error:
+            make_view(ViewSpec("repeat", {"keep_pattern": pattern}))
+        assert len(str(error.value)) < 400
 
 
 def test_an_export_that_is_there_is_complete_and_leaves_nothing(made: Augment) -> None:

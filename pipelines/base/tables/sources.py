@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from augment.errors import InputError, TwinviewsError, describe
+from augment.files import check_end
 from pipelines.base.files import is_remote, resolve_path, sha256_of
 from pipelines.base.tables.lines import CHUNK_BYTES, read_lines
 
@@ -88,6 +89,8 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
                 advice = "patterns are the shell's; for files in folders of folders, give $(find FOLDER -name '*.md')"
             raise InputError(f"no file {name!r}: {advice}")
         if is_stdin or is_remote(path) or not path.is_file():
+            if not is_stdin and not is_remote(path):
+                check_end(path)
             copy = spool / f"{len(list(spool.iterdir()))}{path.suffix}"
             source: AbstractContextManager[Any] = (
                 nullcontext(sys.stdin.buffer) if is_stdin else path.open("rb")
