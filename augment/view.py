@@ -100,11 +100,10 @@ def make_view(
 ) -> View:
     """Build the view that a specification names; loads no weights yet.
 
-    A given revision of weights has to match; the view's `spec` has all parameters and revisions. The device is
-    "auto", "cpu", "cuda" or "cuda:N"; `batch_tokens` counts a batch's padding too (None: the view's choice);
-    `concurrency` is that of requests to a server.
-    Raises InputError for a wrong or missing view, parameter, model, word list or extra, and TwinviewsError for
-    a broken plugin.
+    A given revision of weights has to match; the view's `spec` has all parameters and revisions. The device
+    is "auto", "cpu", "cuda" or "cuda:N"; `batch_tokens` counts a batch's padding too (None: the view's
+    choice); `concurrency` is that of requests to a server. Raises InputError for a wrong or missing view,
+    parameter, model, word list or extra, and TwinviewsError for a broken plugin.
 
     Example:
         >>> view = make_view(ViewSpec("repeat", {"rate": 0.5}))

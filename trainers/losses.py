@@ -170,9 +170,8 @@ def geometry(vectors: Tensor, *, paired: bool, most: int = MAX_MEASURED) -> dict
     """How vectors (m, d) lie, as float32 scalars; if `paired`, rows i and m / 2 + i are views of one sentence.
 
     `alignment`: mean |u - v|^2 over the pairs, 0 to 4; `uniformity`: log of the mean of exp(-2 |u - v|^2)
-    over all
-    others, -8 to 0 (Wang & Isola 2020); `random_cosine`: their mean cosine; `spread` and `isotropy`: see the
-    functions. All but the spread are of the first `most` rows of each side.
+    over all others, -8 to 0 (Wang & Isola 2020); `random_cosine`: their mean cosine; `spread` and `isotropy`:
+    see the functions. All but the spread are of the first `most` rows of each side.
     """
     vectors = vectors.detach().float()
     measures = {"spread": spread(vectors)}

@@ -1,20 +1,14 @@
 """One record of whatever is written: sentences, views, pairs, exports, pages, trainings and results.
 
 A writer holds the output's lock and asks `claim` whose the output is. It then writes the record with its plan
-alone,
-and at the end the record with the name and hash of every file: the manifest. A manifest may be there before
-its files,
-so an output is finished only when all of them are as it says. Nothing else decides: a file whose name no
-record has is
-somebody else's, and what `datasets.load_from_disk` needs is read by nobody here.
+alone, and at the end the record with the name and hash of every file: the manifest. A manifest may be there
+before its files, so an output is finished only when all of them are as it says. Nothing else decides: a file
+whose name no record has is somebody else's, and what `datasets.load_from_disk` needs is read by nobody here.
 
 A shard is a file with a record of its own beside it, as `pairs.arrow` is. It counts once that record is
-there, which
-is written after it; a shard without one, or not of its hash, is made again. Each file appears whole, and is
-synced
-before the next kind is written. Files are removed in reverse order, so that no shard of an earlier plan is
-ever beside
-a new one.
+there, which is written after it; a shard without one, or not of its hash, is made again. Each file appears
+whole, and is synced before the next kind is written. Files are removed in reverse order, so that no shard of
+an earlier plan is ever beside a new one.
 """
 
 import json

@@ -98,8 +98,7 @@ def auto(**values: Any) -> None:  # noqa: ANN401 - the flags
     --train-anyway trains.
 
     The encoder is all-MiniLM-L6-v2 where that can be had. The options of the training are those of the one
-    that
-    fits the data. The same command goes on after an interruption.
+    that fits the data. The same command goes on after an interruption.
 
     Example: train auto --text sentences.txt --judge labelled.csv
     """

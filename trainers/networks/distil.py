@@ -179,8 +179,7 @@ class Translations(Taught):
         """Return the loss and the student's vectors, (n, d) or (2n, d).
 
         With f the student's unit vectors, g the teacher's, in `taught` (n, d): the mean of `|f(t) - g(s)|^2`
-        over the
-        translations t of s; with both languages, its mean with that of `|f(s) - g(s)|^2`.
+        over the translations t of s; with both languages, its mean with that of `|f(s) - g(s)|^2`.
         """
         vectors = self.embed(input_ids, attention_mask)
         with float32(vectors.device):

@@ -27,9 +27,8 @@ class Sct(Objective):
         """The loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
 
         `1/2 KL(SR(r2, D2, t_ref) || SR(z1, D2, t_on)) + 1/2 KL(SR(r1, D1, t_ref) || SR(z2, D1, t_on))`, with
-        z the
-        online vectors, r the references, both of length 1, and SR as in `relation_loss`; the queues hold the
-        batch's r.
+        z the online vectors, r the references, both of length 1, and SR as in `relation_loss`; the queues
+        hold the batch's r.
         """
         # With gradient first: otherwise autocast would cache weights cast without one and reuse them.
         online = gather_pairs(self.embed(input_ids, attention_mask))

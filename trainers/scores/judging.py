@@ -46,12 +46,11 @@ def judge(
 ) -> Judgement:
     """Score an encoder on your own texts as `train evaluate --judge` does, whose options these are.
 
-    `encoder` is a folder or name, a `SentenceTransformer`, or a function from
-    a list of n texts to vectors (n, d). `table` is a file or a dict or `DataFrame` of columns: `text` and
-    `label`; `query` and `document`; `text1`, `text2` and `grade` or `same`. `documents_encoder` is another one
-    of the same space, for the documents or second texts. `columns` are those that are called otherwise, such
-    as `{"text": "body"}`. Raises InputError if one of them cannot be used or
-    the function fails, TwinviewsError for NaN or infinity.
+    `encoder` is a folder or name, a `SentenceTransformer`, or a function from a list of n texts to vectors
+    (n, d). `table` is a file or a dict or `DataFrame` of columns: `text` and `label`; `query` and `document`;
+    `text1`, `text2` and `grade` or `same`. `documents_encoder` is another one of the same space, for the
+    documents or second texts. `columns` are those that are called otherwise, such as `{"text": "body"}`.
+    Raises InputError if one of them cannot be used or the function fails, TwinviewsError for NaN or infinity.
 
     Example:
         >>> table = {"text1": ["a cat", "a dog"], "text2": ["a cat", "two cars"], "same": [1, 0]}

@@ -55,9 +55,8 @@ class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
     If not `exact`, another number only leaves it out of the average. `cased`: the note says whether it is
-    tokenised.
-    `two_sided`: the sides of a pair are of two kinds, such as languages, and may have an encoder each. `score`
-    maps subsets, vectors and a seed to figures; None: `score_pairs`.
+    tokenised. `two_sided`: the sides of a pair are of two kinds, such as languages, and may have an encoder
+    each. `score` maps subsets, vectors and a seed to figures; None: `score_pairs`.
     """
 
     name: str
