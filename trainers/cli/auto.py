@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -211,8 +212,23 @@ def _train(request: Request) -> None:
     """Run a training, and say which."""
     from trainers.training.run import run_training
 
-    note(f"train {request.objective} --preset {request.preset}")
+    note(_command_line(request))
     run_training(request)
+
+
+def _command_line(request: Request) -> str:
+    """Return the command that asks for a training."""
+    words = ["train", request.objective, "--preset", str(request.preset)]
+    data = request.data.model_dump(exclude_none=True)
+    given = {**data, "encoder": request.encoder, **request.chosen, "seed": request.seed, "out": request.out}
+    for key, value in given.items():
+        name = key.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{name}" if value else f"--no-{name}")
+        elif value is not None:
+            values = value if isinstance(value, list | tuple) else [value]
+            words += [word for part in values for word in (f"--{name}", str(part))]
+    return shlex.join(words)
 
 
 def _judge(starts: Sequence[Start], suites: Sequence[Suite], options: AutoOptions) -> None:
