@@ -254,7 +254,10 @@ def _check_layers(objective: Objective, plan: Plan, name: str) -> None:
 
 
 def _check_prompts(objective: Objective, recipe: Mapping[str, Any]) -> None:
-    """Raise InputError for prompts of no use."""
+    """Say that an encoder's prompts for searches are not used; raises InputError for prompts of no use."""
+    prompts = objective.encoder.prompts
+    if not objective.prompts and "views" in recipe and prompts.get("query") and prompts.get("document"):
+        note("the prompts query and document are not used: --prompts view_a=query --prompts view_b=document")
     has_columns = objective.takes_prompts() and {"views", "graded"} & recipe.keys()
     if objective.prompts and not has_columns:
         raise InputError(
