@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, repeat
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import regex
@@ -165,6 +165,8 @@ class View(BaseModel):
         draws: How many texts that encoder then chooses from by default.
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
         judged: Of how many texts, those of the closest words, it compares more than the words (None: of all).
+        guarded: Whether its rules and its floor hold for a single text too, which is then none rather than a wrong one.
+        judged_at_once: How many sentences' texts are drawn before the rules and the encoder choose among them.
         ranks: Whether the text of the closest meaning is taken, not the first one drawn, and rather the
             sentence
             itself than none.
@@ -185,6 +187,8 @@ class View(BaseModel):
     draws: ClassVar[int] = 8
     floor: ClassVar[float] = 0.9
     judged: ClassVar[int | None] = None
+    guarded: ClassVar[bool] = False
+    judged_at_once: ClassVar[int] = DRAWN_TEXTS
     ranks: ClassVar[bool] = False
     libraries: ClassVar[tuple[str, ...]] = ()
 
@@ -237,8 +241,13 @@ class View(BaseModel):
         for start in range(0, len(texts), DRAWN_TEXTS):
             block, own = texts[start : start + DRAWN_TEXTS], seeds[start : start + DRAWN_TEXTS]
             draws = [[seed, *(row_seed(seed, str(draw), "") for draw in range(1, number))] for seed in own]
-            views = self([text for text in block for _ in range(number)], [*chain.from_iterable(draws)])
-            yield from (views[row : row + number] for row in range(0, len(views), number))
+            repeated = [text for text in block for _ in range(number)]
+            views = iter(self.results(repeated, [*chain.from_iterable(draws)]))
+            yield from zip(*repeat(views, number), strict=True)
+
+    def results(self, texts: Sequence[str], seeds: Sequence[int]) -> Iterable[ViewResult]:
+        """What a call returns, one by one where the first are there before the last."""
+        return self(texts, seeds)
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:

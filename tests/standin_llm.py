@@ -41,6 +41,7 @@ class Standin(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # an answer is one packet: of two, the second waits 40 ms for the client's word on the first
     server: Standin
 
     def log_message(self, *_: object) -> None:

@@ -1,6 +1,7 @@
 """Best of N: several texts of each sentence, of which an encoder and a few rules keep those of the same meaning."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from importlib.metadata import version
 from itertools import islice
 from operator import attrgetter
@@ -13,7 +14,7 @@ from augment.meaning.figures import fault
 from augment.models.device import resolve_engine
 from augment.models.weights import find_encoder
 from augment.text.words import shared_words
-from augment.types import DRAWN_TEXTS, JSON, Runtime, View, ViewResult
+from augment.types import JSON, Runtime, View, ViewResult
 
 if TYPE_CHECKING:
     from augment.meaning.judge import Judge
@@ -31,7 +32,7 @@ class BestOf(View):
     """
 
     candidates: int | None = Field(default=None, ge=1, le=32)
-    """texts to choose from [4 if the view is to keep the meaning, else 1]"""
+    """texts to choose from [4 of the bundled translation models and mlm-fill, 6 of synonym, 1 of others]"""
     min_meaning: float | None = Field(default=None, ge=0, le=1)
     """fail a row whose best candidate is less similar to it (0: none)"""
     diverse: bool = False
@@ -77,7 +78,7 @@ class BestOf(View):
     @property
     def chooses(self) -> bool:
         """Whether a built view can leave out its first text."""
-        return self.candidates != 1 or bool(self.min_meaning)
+        return self.candidates != 1 or bool(self.min_meaning) or self._view.guarded
 
     def languages(self) -> list[str]:
         """Those of the view which draws."""
@@ -102,9 +103,10 @@ class BestOf(View):
         source, *_, target = view.languages()
         encoder = self.judge_encoder or ("starter" if source == target == "en" else None)
         number = self.candidates or view.usual_draws(is_judged=encoder is not None)
+        is_judged = number > 1 or (view.guarded and view.keeps_meaning)
         floor = self.min_meaning
         if floor is None:
-            floor = view.floor if number > 1 and encoder == "starter" else 0.0
+            floor = view.floor if is_judged and encoder == "starter" else 0.0
         if encoder is None and (floor or self.diverse):
             raise InputError(
                 f"{self.name}: nothing compares {source} with {target}; name a judge_encoder that does"
@@ -115,7 +117,7 @@ class BestOf(View):
             )
         best = self.model_copy(update={"candidates": number, "min_meaning": floor})
         best._view = view
-        if encoder is not None and (floor or (view.ranks and number > 1)):
+        if encoder is not None and (floor or (view.ranks and is_judged)):
             from augment.meaning.judge import Judge  # it needs NumPy
 
             weights = find_encoder(encoder, None, "--judge-encoder")
@@ -129,11 +131,13 @@ class BestOf(View):
         """View every text, with one draw or the best of as many as there are candidates."""
         if not self.chooses:
             return self._view(texts, seeds)
-        rows = iter(self._view.drawn(texts, seeds, self.candidates or 1))
+        rows = (views for views in self._view.drawn(texts, seeds, self.candidates or 1))
         results: list[ViewResult] = []
-        for start in range(0, len(texts), DRAWN_TEXTS):
-            block = texts[start : start + DRAWN_TEXTS]
-            results += self._chosen(block, [*islice(rows, len(block))])
+        number = self._view.judged_at_once
+        with closing(rows):  # a server is asked ahead
+            for start in range(0, len(texts), number):
+                block = texts[start : start + number]
+                results += self._chosen(block, [*islice(rows, len(block))])
         return results
 
     def _chosen(self, texts: Sequence[str], rows: Sequence[Sequence[ViewResult]]) -> list[ViewResult]:

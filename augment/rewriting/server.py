@@ -1,10 +1,10 @@
 """A language model behind a server that speaks OpenAI's protocol: vLLM, llama.cpp, Ollama, and paid ones."""
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from multiprocessing.pool import ThreadPool
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -69,23 +69,18 @@ class Server:
             return self.model
         return next((name for name in ids if name.partition(":")[0] == self.model), self.model)
 
-    def write(self, prompts: Sequence[str], seeds: Sequence[int], read: Read) -> list[Answer]:
+    def write(self, prompts: Sequence[str], seeds: Sequence[int], read: Read) -> Generator[Answer]:
         """The answer to each prompt, as `read` takes it from row, text and whether it was cut.
 
-        Raises TwinviewsError after `MOST_FAILURES` requests in a row that failed.
+        The next ones are asked for meanwhile. Raises TwinviewsError after `MOST_FAILURES` requests in a row that
+        failed.
         """
-        threads = ThreadPoolExecutor(self.concurrency)
 
         def answer(row: int) -> Answer:
             return self._answer(prompts[row], seeds[row], partial(read, row))
 
-        try:
-            return [*threads.map(answer, range(len(prompts)))]
-        except BaseException:
-            self._client.close()  # what is under way ends at once
-            raise
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+        with ThreadPool(self.concurrency) as threads:  # at its end nobody waits for what is under way
+            yield from threads.imap(answer, range(len(prompts)))
 
     def _answer(self, prompt: str, seed: int, read: Callable[[str, bool], Answer]) -> Answer:
         from openai import APIConnectionError, APIStatusError, APITimeoutError

@@ -1,6 +1,6 @@
 """Let a language model say the sentence in other words, contradict or translate it, and check the answers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -43,8 +43,8 @@ class Rewrite(ProtectedTermsView):
 
     name = "rewrite"
     folder_option = "to"
-    runs_model = ranks = True
-    draws, floor = 1, 0.8
+    runs_model = ranks = guarded = True
+    draws, floor, judged_at_once = 1, 0.8, 64
 
     model: str = Field(examples=["NAME"])
     """a folder, a name on the Hub, or with --url the server's name of the model"""
@@ -111,9 +111,12 @@ class Rewrite(ProtectedTermsView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[ViewResult]:
         """Ask once for every text."""
+        return [*self.results(texts, seeds)]
+
+    def results(self, texts: Sequence[str], seeds: Sequence[int]) -> Iterator[ViewResult]:
+        """The same one by one, while a server is asked for the next ones."""
         prompts = [self._prompt.replace("{text}", text) for text in texts]
-        answers = self._writer.write(prompts, seeds, partial(self._read, texts))
-        return [*map(self._viewed, texts, answers)]
+        return map(self._viewed, texts, self._writer.write(prompts, seeds, partial(self._read, texts)))
 
     def _read(self, texts: Sequence[str], row: int, answer: str, is_cut: bool) -> Answer:
         return read_answer(answer, texts[row], self.languages()[1], is_cut=is_cut)

@@ -140,9 +140,7 @@ def _report(dataset: Dataset, new_rows: int, seconds: float, *, as_json: bool) -
         return
     rows = flat({**counts["statuses"], "reason": counts["reasons"]})
     table(("status", "rows", "%"), [(status, n, round(100 * n / (total or 1), 1)) for status, n in rows])
-    run = (
-        f"made {new_rows:,} at {new_rows / seconds:,.0f} rows/s"
-        if new_rows
-        else "already complete, nothing done"
-    )
+    rate = new_rows / seconds
+    digits = 0 if rate >= 10 else 1
+    run = f"made {new_rows:,} at {rate:,.{digits}f} rows/s" if new_rows else "already complete, nothing done"
     table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, run)])

@@ -9,7 +9,7 @@ from standin_llm import MODEL, Standin, standin, write_chat_model
 
 from augment.errors import TwinviewsError
 from augment.rewriting import server as server_module
-from augment.rewriting.answers import read_answer
+from augment.rewriting.answers import Answer, read_answer
 from augment.view import View, ViewResult, ViewSpec, make_view
 
 pytest.importorskip("openai")
@@ -135,6 +135,17 @@ def test_twenty_failures_in_a_row_stop_with_one_line(model: Standin) -> None:
         make_view(ViewSpec("rewrite", {"model": "m", "url": "http://127.0.0.1:9/v1"}))
 
 
+def test_answers_come_while_the_next_ones_are_asked_for_until_nobody_reads_them(model: Standin) -> None:
+    model.pause = 0.05
+    server = server_module.Server(model.url, MODEL, 0.0, 8, concurrency=2)
+    prompts = [f"The dog runs {number} times." for number in range(100)]
+    answers = server.write(prompts, range(100), lambda row, text, is_cut: Answer(f"{row} {text}"))
+    assert next(answers).text == "0 The hound races 0 times."
+    assert model.prompts.total() < 10
+    answers.close()
+    assert model.prompts.total() < 10
+
+
 @pytest.mark.parametrize(
     ("text", "answer", "reason"),
     [
@@ -153,9 +164,18 @@ def test_guards_of_round_trips_hold_for_answers(
     model: Standin, text: str, answer: str, reason: str | None
 ) -> None:
     model.fault = f"says:{answer}"
-    (row,) = rewrite(model, candidates=2)([text], [1])
-    assert row.reason == reason
-    assert (row.text == answer) == (reason is None)
+    for candidates in (None, 2):
+        (row,) = rewrite(model, candidates=candidates)([text], [1])
+        assert row.reason == reason
+        assert (row.text == answer) == (reason is None)
+
+
+def test_an_answer_of_another_meaning_fails_at_the_defaults(model: Standin) -> None:
+    model.fault = "says:The garden of the house is full of flowers."
+    (row,) = rewrite(model, min_meaning=None)([DOG], [1])
+    assert (row.status, row.reason) == ("failed", "meaning")
+    model.fault = "says:No dog runs."
+    assert rewrite(model, min_meaning=None, means="contradiction")([DOG], [1])[0].text == "No dog runs."
 
 
 def test_contradictions_and_translations_have_guards_of_their_own(model: Standin) -> None:

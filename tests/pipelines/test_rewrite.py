@@ -1,5 +1,6 @@
 """`augment rewrite` against a server: what a kill, and a server that dies, leave and cost."""
 
+import signal
 from pathlib import Path
 
 import datasets
@@ -9,6 +10,16 @@ from standin_llm import standin
 
 pytest.importorskip("openai")
 ROWS, SHARD = 120, 20
+
+
+def test_an_interruption_does_not_wait_for_the_server(start: Start, folder: Path) -> None:
+    (folder / "s.txt").write_text("A dog runs.\n")
+    with standin() as server:
+        server.pause = 60
+        process = start("rewrite", "s.txt", "--url", server.url, "--model", "standin")
+        wait_for(lambda: server.prompts.total() == 1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
 
 
 def test_a_kill_and_a_server_that_dies_lose_no_row_and_ask_for_none_that_is_there(
