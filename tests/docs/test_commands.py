@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from standin_llm import standin
 from typed_commands import APPS, PROGRAMS, refusal
 
 from augment.models.weights import MINILM, STARTER_ENCODER
@@ -30,13 +31,14 @@ SMALL = "--limit 16 --batch-size 8 --epochs 1 --precision fp32"
 MORE = {
     "augment ingest": "--overwrite",
     "augment build-pairs": "--overwrite",
+    "augment rewrite": "--url URL",
     "train auto": SMALL,
     "train bsl": f"{SMALL} --predictor-warmup 1",
     "train contrastive": SMALL,
     "train mirror": SMALL,
     "train report": "--sample 40",
 }
-"""Options that make a command small, or let it replace what an earlier command of the page made."""
+"""Options that make a command small, let it replace what an earlier command of the page made, or name a server."""
 
 
 class Shown(NamedTuple):
@@ -128,12 +130,13 @@ def test_the_blocks_of_a_page_run_one_after_the_other(
     Path("intents.csv").write_text("text,intent\n" + "\n".join(intents) + "\n", encoding="utf-8")
     assert call(APPS["augment"], ["ingest", "sentences.txt"]) == 0
     assert call(APPS["augment"], ["build-pairs", "--pairs", "self"]) == 0
-    for command in (each.command for each in RUN if each.page == page):
-        words = [
-            found for word in shlex.split(command, comments=True) for found in sorted(glob(word)) or [word]
-        ]
-        more = MORE.get(" ".join(words[:2]), "").split()
-        assert call(APPS[words[0]], [*words[1:], *more]) == 0, f"{command}: {capfd.readouterr().err}"
+    with standin() as server:
+        for command in (each.command for each in RUN if each.page == page):
+            words = [
+                found for word in shlex.split(command, comments=True) for found in sorted(glob(word)) or [word]
+            ]
+            more = MORE.get(" ".join(words[:2]), "").replace("URL", server.url).split()
+            assert call(APPS[words[0]], [*words[1:], *more]) == 0, f"{command}: {capfd.readouterr().err}"
     for snippet in PYTHON.findall((ROOT / page).read_text(encoding="utf-8")):
         exec(compile(snippet.replace(MINILM, str(STARTER_ENCODER)), page, "exec"), {})
 
