@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
 import regex
@@ -46,17 +47,39 @@ BRACKETED = regex.compile(
     r"(?=[(\[])(?<=\A\s*|[.!?…][\"'”’»)\]]*\s+)[(\[][^\p{Ll}()\[\]][^()\[\]]*[.!?…][\"'”’»]*[)\]]\s+(?=\P{Ll})"
 )
 """A sentence in brackets of its own before another one."""
-AND_SO_ON = regex.compile(r"(?<=(?<!\w)(?:etc|ecc|enz|т\.\s?[дп])\.\s+)(?=\p{Lu})")
-"""Where a sentence ends that sentencex goes on with."""
-SPEECH = re.compile(r"[\"“‘']?[^\"“”]*[!?…][\"”’']\s+")
+NO_ABBREVIATIONS = {
+    "en": "May",
+    "de": "mich|mag|Art|usw|[Oo]k|OK|Max|Jan|Ken|Bart|May|Miss|La",
+    "fr": "ex|sec|vol|art|al|sup",
+    "es": "no|bien|nos|con|para|sobre|contra|entre|ante|tras|mar|auto|extra|super|mini|ex|vice|de|en|un|pro|poli|let|da",
+    "it": "di|no|la|in|le|si|con|ma|al|ha|se|mi|lo|ci|su|ad|sia|ai|ne|fa|me|mai|vi|te|via|li|po|va|so|ore|sa|fra|fai|all|fin|in|"
+    "bar|file|mica|sin|max|fine|set|spot|card|radar|laser|post|app|part|case|long|pass|cup|TV|tv|USA|UE|ONU|NATO|PC|pc|"
+    "DVD|CD|cd|SMS|sms|RAI|BBC|FIFA|UEFA|GPS|FBI|UK|EU|gas|nodo|grano|dea|pan|rom|mar|Tim|Tom|Ted|Anton|Marc|Roma",
+    "nl": "dat|pas|best|hand|top|app|ex|al|it|pers|pan|red|rom|mand|bel|me|kg|bull|Tom",
+    "pt": "ex|vi|con",
+    "ru": "муж|жен|ин",
+    "sv": "det|med|kan|ut|min|hon|sen|del|ens|va|ord|ok|ont|maj|fy|jul|me|la|penna|ark",
+    "da": "det|med|var|da|to|din|del|ned|par|tv|TV|form|vær|sort|nat|nord|jul|kat|sø|regn|fru|port|ti|mor|til",
+    "cs": "co|tu|no|nám|pod|kol|el",
+    "pl": "port|nord|mar|dniem|ang",
+    "tr": "ne|sen|mi|al|kan|ver|ok|art|se|la|ma",
+}
+"""Words, by language, that sentencex takes for abbreviations though sentences end with them."""
+SPEECH = re.compile(r"[\"“‘']?[^\"“”]*(?:[!?…]|\.{3})[\"”’']\s+")
 """What somebody says, and nothing before it."""
 SPEECH_TAG = regex.compile(
-    r"(?:\p{Lu}[\w'’-]*\.?\s+(?:(?:of|de|van|von)\s+)?){1,3}(?:[\p{Ll}-]+\s+){0,2}"
+    r"(?:\p{Lu}[\w'’-]*\.?\s+(?:(?:and|of|de|van|von)\s+)?){1,3}(?:[\p{Ll}-]+\s+){0,3}"
     r"(?:said|says|ask(?:s|ed)|repl(?:ies|ied)|answer(?:s|ed)|exclaim(?:s|ed)|cr(?:ies|ied)|shout(?:s|ed)|"
     r"whisper(?:s|ed)|yell(?:s|ed)|scream(?:s|ed)|call(?:s|ed)|mutter(?:s|ed)|murmur(?:s|ed)|mumbled|added|"
-    r"wonder(?:s|ed)|demand(?:s|ed)|inquired|insisted|continued|repeated|interrupted|gasped|laughed|sighed)\b"
+    r"wonder(?:s|ed)|demand(?:s|ed)|inquired|insisted|continued|repeated|interrupted|gasped|laughed|sighed|"
+    r"agree[sd]|announce[sd]|barked|begged|bellowed|chuckled|commented|complained|declare[sd]|explain(?:s|ed)|giggled|"
+    r"groaned|growled|grumbled|hissed|joked|moaned|nodded|objected|observed|pleaded|pleads|promised|protest(?:s|ed)|"
+    r"queried|remark(?:s|ed)|respond(?:s|ed)|retorted|roared|shrieked|smiled|snapped|sobbed|stammered|suggest(?:s|ed)|"
+    r"teased|thought|urged|wailed|warn(?:s|ed)|wept)\b"
 )
 """Who says it in English, where that begins with a capital."""
+DASHED_TAG = regex.compile(r"[—–-]\s*\p{Ll}")
+"""Who says it behind a dash, as in Spanish and Russian."""
 OPENING = "x "
 """Put before a text, as sentencex takes all behind a bracket at the very beginning for one sentence."""
 
@@ -78,16 +101,24 @@ def sentences(text: str, language: str) -> list[str]:
     return [marker + first, *others]
 
 
+@cache
+def _ends(language: str) -> regex.Pattern[str]:
+    """Where a sentence ends that sentencex goes on with."""
+    words = NO_ABBREVIATIONS.get(language, "etc")
+    return regex.compile(rf"(?<=(?<!\w)(?:etc|ecc|enz|т\.\s?[дп]|{words})\.\s+)(?=[\"'“„«‘¿¡]?\p{{Lu}})")
+
+
 def _sentences(text: str, language: str) -> Iterator[str]:
     from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
 
-    pieces = [part for piece in segment(language, OPENING + text) for part in AND_SO_ON.split(piece)]
+    pieces = [part for piece in segment(language, OPENING + text) for part in _ends(language).split(piece)]
     pieces[0] = pieces[0].removeprefix(OPENING)
     capitals, small = (sum(test(piece[:1]) for piece in pieces) for test in (str.isupper, str.islower))
     start = end = 0
     for piece in pieces:
         before = text[max(start, end - 40) : end]
-        is_tagged = language == "en" and SPEECH.fullmatch(text[start:end]) and SPEECH_TAG.match(piece)
+        is_speech = language == "en" and SPEECH.fullmatch(text[start:end])
+        is_tagged = DASHED_TAG.match(piece) or (is_speech and SPEECH_TAG.match(piece))
         if before and not is_tagged and not _continues(before, piece, language, is_cased=capitals >= small):
             yield text[start:end]
             start = end

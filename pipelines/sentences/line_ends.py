@@ -7,9 +7,10 @@ import regex
 
 from augment.text.words import MIN_COMMON_ZIPF, has_word_list
 
-SOFT_HYPHEN = "\u00ad"
+SOFT_HYPHENS = "\u00ad¬"
+"""The second is what some programs write for the first."""
 BROKEN_WORD = regex.compile(
-    rf"(\w+)([-‐{SOFT_HYPHEN}])\n(?=(\w+))(?!(?:and|or|to|und|oder|bis|sowie|et|ou)(?![\w-]))"
+    rf"(\w+)([-‐\u2011{SOFT_HYPHENS}])\n(?=(\w+))(?!(?:and|or|to|und|oder|bis|sowie|et|ou)(?![\w-]))"
 )
 """The hyphen of "Vor- und Nachteile" breaks no word."""
 MAX_RARER_ZIPF = 3.0
@@ -24,7 +25,7 @@ def join_lines(lines: Sequence[str], language: str, counts: Counter[str]) -> str
     def joined(match: regex.Match[str]) -> str:
         head, hyphen, tail = map(str, match.groups())
         counts["rejoined"] += 1
-        is_whole = hyphen == SOFT_HYPHEN or _is_one_word(head, tail, language)
+        is_whole = hyphen in SOFT_HYPHENS or _is_one_word(head, tail, language)
         return head if is_whole else head + hyphen
 
     text: str = BROKEN_WORD.sub(joined, "\n".join(lines))

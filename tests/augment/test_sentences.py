@@ -1,11 +1,35 @@
 """Where sentences end: known sentences, joined with numbers, brackets and abbreviations, split back into them."""
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wordfreq import top_n_list
 
 from augment.text.sentences import sentences
 
+ABBREVIATIONS = {
+    "им",
+    "см",
+    "col",
+    "ce",
+    "san",
+    "kl",
+    "bzw",
+    "kr",
+    "ed",
+    "dr",
+    "mr",
+    "ca",
+    "st",
+    "nr",
+    "bl",
+    "hl",
+    "pp",
+    "art",
+}
+"""What is more often an abbreviation than a word."""
 SENTENCES = {
     "en": [
         "The seller delivers the goods.",
@@ -121,3 +145,79 @@ def test_a_capital_or_a_number_begins_a_sentence(text: str, language: str, numbe
 )
 def test_a_speech_and_who_speaks_are_one_sentence(expected: list[str]) -> None:
     assert [*map(str.strip, sentences(" ".join(expected), "en"))] == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("es", ["—¿Dónde estás? —preguntó Ana.", "Luego salió."]),
+        ("pt", ["— Onde estás? — perguntou Ana.", "Depois saiu."]),
+        ("fr", ["— Où es-tu ? — demanda Anne.", "Elle partit."]),
+        ("ru", ["«Стой!» — крикнул он.", "Никто не двигался."]),
+        ("pl", ["— Gdzie jesteś? — zapytał Tom.", "Nikt nie odpowiedział."]),
+    ],
+)
+def test_who_speaks_stands_behind_a_dash(language: str, expected: list[str]) -> None:
+    assert [*map(str.strip, sentences(" ".join(expected), language))] == expected
+
+
+def spoken(rng: random.Random) -> list[str]:
+    """What somebody says, who says it in one of the orders of English, and perhaps a sentence before and behind."""
+    opening, closing = rng.choice(['""', "“”", "‘’", "''"])
+    words = rng.choice(["Good morning", "Where are you going", "Come here, please", "What is it, dear"])
+    speech = f"{opening}{words}{rng.choice('?!…')}{closing}"
+    who = rng.choice(
+        ["Harry", "Mrs. Smith", "Aunt May", "O'Brien", "I", "Anna-Lena", "Tom and Ann", "The old man"]
+    )
+    said = rng.choice(
+        ["asked", "whispered", "begged", "snapped", "protested", "agreed", "groaned", "explained"]
+    )
+    how = rng.choice(["", " quietly", " with a smile", " again"])
+    tag = rng.choice(
+        [f"{who} {said}{how}.", f"{who} suddenly {said}{how}.", f"{said} the guide{how}.", f"he {said}."]
+    )
+    other = rng.choice(["The door was open.", "He left.", f"{opening}It is late.{closing}"])
+    return rng.choice(
+        [[f"{speech} {tag}"], [f"{speech} {tag}", other], ["Nobody moved.", f"{speech} {tag}", other]]
+    )
+
+
+def check_speech(count: int) -> None:
+    rng = random.Random(count)
+    rows = [spoken(rng) for _ in range(count)]
+    wrong = [row for row in rows if [*map(str.strip, sentences(" ".join(row), "en"))] != row]
+    assert wrong == []
+
+
+def test_a_speech_ends_with_who_says_it_in_whatever_words() -> None:
+    check_speech(400)
+
+
+@pytest.mark.exhaustive
+def test_thousands_of_speeches_end_with_who_says_them() -> None:
+    check_speech(20_000)
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "following"),
+    [
+        ("en", "We saw {}.", "Then it rained."),
+        ("de", "Wir sahen {}.", "Dann regnete es."),
+        ("fr", "Nous avons vu {}.", "Puis il a plu."),
+        ("es", "Vimos {}.", "Luego llovió."),
+        ("it", "Abbiamo visto {}.", "Poi è piovuto."),
+        ("nl", "We zagen {}.", "Toen ging het regenen."),
+        ("pt", "Vimos {}.", "Depois choveu."),
+        ("ru", "Мы видели {}.", "Потом пошёл дождь."),
+        ("sv", "Vi såg {}.", "Sedan regnade det."),
+        ("da", "Vi så {}.", "Så regnede det."),
+        ("cs", "Viděli jsme {}.", "Pak pršelo."),
+        ("tr", "Biz {}.", "Sonra yağdı."),
+    ],
+)
+def test_a_sentence_ends_with_any_of_the_most_frequent_words(
+    language: str, sentence: str, following: str
+) -> None:
+    words = [word for word in top_n_list(language, 400) if word.isalpha() and len(word) > 1]
+    texts = [f"{sentence.format(word)} {following}" for word in words if word not in ABBREVIATIONS]
+    assert [text for text in texts if len(sentences(text, language)) != 2] == []

@@ -22,6 +22,7 @@ HYPHENED = ["well-known", "long-term", "part-time", "self-service", "mother-in-l
         ("en", ["A well-", "known"], "A well-known"),
         ("en", ["Water qual\u00ad", "ity"], "Water quality"),
         ("en", ["THE BUD‐", "GET"], "THE BUDGET"),
+        ("en", ["the bud¬", "get is a re\u2011", "view"], "the budget is a review"),
         ("en", ["in 2020-", "2021, non-", "European COVID-", "19"], "in 2020-2021, non-European COVID-19"),
         ("en", ["pre-", "and post-", "war", "a dash -", "here"], "pre- and postwar a dash - here"),
         (
