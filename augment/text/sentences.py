@@ -51,10 +51,12 @@ NO_ABBREVIATIONS = {
     "en": "May",
     "de": "mich|mag|Art|usw|[Oo]k|OK|Max|Jan|Ken|Bart|May|Miss|La",
     "fr": "ex|sec|vol|art|al|sup",
-    "es": "no|bien|nos|con|para|sobre|contra|entre|ante|tras|mar|auto|extra|super|mini|ex|vice|de|en|un|pro|poli|let|da",
-    "it": "di|no|la|in|le|si|con|ma|al|ha|se|mi|lo|ci|su|ad|sia|ai|ne|fa|me|mai|vi|te|via|li|po|va|so|ore|sa|fra|fai|all|fin|in|"
-    "bar|file|mica|sin|max|fine|set|spot|card|radar|laser|post|app|part|case|long|pass|cup|TV|tv|USA|UE|ONU|NATO|PC|pc|"
-    "DVD|CD|cd|SMS|sms|RAI|BBC|FIFA|UEFA|GPS|FBI|UK|EU|gas|nodo|grano|dea|pan|rom|mar|Tim|Tom|Ted|Anton|Marc|Roma",
+    "es": "no|bien|nos|con|para|sobre|contra|entre|ante|tras|mar|auto|extra|super|mini|ex|vice|de|en|"
+    "un|pro|poli|let|da",
+    "it": "di|no|la|in|le|si|con|ma|al|ha|se|mi|lo|ci|su|ad|sia|ai|ne|fa|me|mai|vi|te|via|li|po|va|so|"
+    "ore|sa|fra|fai|all|fin|in|bar|file|mica|sin|max|fine|set|spot|card|radar|laser|post|app|"
+    "part|case|long|pass|cup|TV|tv|USA|UE|ONU|NATO|PC|pc|DVD|CD|cd|SMS|sms|RAI|BBC|FIFA|UEFA|GPS|"
+    "FBI|UK|EU|gas|nodo|grano|dea|pan|rom|mar|Tim|Tom|Ted|Anton|Marc|Roma",
     "nl": "dat|pas|best|hand|top|app|ex|al|it|pers|pan|red|rom|mand|bel|me|kg|bull|Tom",
     "pt": "ex|vi|con",
     "ru": "муж|жен|ин",
