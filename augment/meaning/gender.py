@@ -5,10 +5,13 @@ from functools import cache
 
 import regex
 
-from augment.text.words import word_list
+from augment.text.words import shared_words, word_list
 
 LANGUAGES = {"en": "english", "de": "german", "fr": "french"}
 """The languages whose words have their gender in a list, and its folder."""
+
+LEAST_SHARED = 0.6
+"""The share of two texts' other words that both have where "he" and "she" may not change places."""
 
 
 @cache
@@ -25,7 +28,8 @@ def _pattern(language: str) -> regex.Pattern[str]:
 def changes_gender(sentence: str, text: str, language: str) -> bool:
     """Whether pronouns, persons or both have lost one gender and gained the other; False for other languages.
 
-    A neutral word, such as "they" or a name, is neither: it takes a gender away and adds none.
+    In English, they may have changed places: "He is her father." and "She is his father." A neutral word, such
+    as "they" or a name, is neither: it takes a gender away and adds none.
 
     Example:
         >>> changes_gender("She lost her keys.", "She lost his keys.", "en")
@@ -40,7 +44,19 @@ def changes_gender(sentence: str, text: str, language: str) -> bool:
         return False
     new = _genders(text, sentence, language)
     she, he, woman, man = (new[kind] - old[kind] for kind in ("she", "he", "woman", "man"))
-    return she * he < 0 or woman * man < 0 or (she + woman) * (he + man) < 0
+    is_changed = she * he < 0 or woman * man < 0 or (she + woman) * (he + man) < 0
+    return is_changed or (language == "en" and new == old and _is_swapped(sentence, text))
+
+
+def _is_swapped(sentence: str, text: str) -> bool:
+    """Whether "he" and "she" have changed places among the same other words; with other words that can be right."""
+    orders, others = [], []
+    for side in (sentence, text):
+        pronouns = [match for match in _pattern("en").finditer(side) if match.lastgroup in ("she", "he")]
+        orders.append([match.lastgroup for match in pronouns])
+        others.append(regex.sub(rf"\b(?:{'|'.join(match[0] for match in pronouns)})\b", "", side))
+    shared = min(shared_words(*others), shared_words(*reversed(others)))
+    return orders[0] != orders[1] and shared >= LEAST_SHARED
 
 
 def _genders(text: str, other: str, language: str) -> Counter[str]:

@@ -98,11 +98,14 @@ class Nlpaug(ProtectedTermsView):
             return ViewResult(None, "failed", "no-text")
         if special_tokens(view) - special_tokens(text):
             return ViewResult(None, "rejected", "special-token")
-        spans = self.protected_spans(text)
+        # What is beside kept text stays too, so that nothing is glued to it.
+        spans = [(start - 1, end + 1) for start, end in self.protected_spans(text)]
         edits = find_edits(text, view, PIECES.findall)
         if self.augmenter != "SplitAug":  # whose edits are white space
             edits = _visible(edits)
         edits = _unkept(edits, spans)
+        if self.augmenter == "SplitAug" and _unspaced(apply_edits(text, edits)) != _unspaced(text):
+            return ViewResult(None, "failed", "kept-text")  # a part of it came twice, or not at all
         return ViewResult(apply_edits(text, edits), edits=edits) if edits else ViewResult(text, "unchanged")
 
 
@@ -127,12 +130,16 @@ def _visible_pieces(texts: Iterable[str]) -> set[str]:
     return {piece for text in texts for piece in PIECES.findall(text.casefold()) if not piece.isspace()}
 
 
+def _unspaced(text: str) -> str:
+    return "".join(text.split())
+
+
 def _visible(edits: Iterable[Edit]) -> tuple[Edit, ...]:
     """Edits without those of white space alone, and with the white space of the text."""
     visible = []
     for edit in edits:
         old, new = edit.old.strip(), edit.new.strip()
-        if "".join(old.split()) != "".join(new.split()):
+        if _unspaced(old) != _unspaced(new):
             visible.append(edit._replace(new=edit.old.replace(old, new)) if old and new else edit)
     return tuple(visible)
 

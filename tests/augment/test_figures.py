@@ -8,6 +8,7 @@ from itertools import combinations, permutations, product
 from pathlib import Path
 
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from num2words import num2words
@@ -116,7 +117,8 @@ def test_spellings_of_one_value_are_the_same_and_others_are_not(language: str) -
 @given(data=st.data())
 def test_whatever_a_rule_rewrites_is_looked_through(old: str, data: st.DataObject) -> None:
     plain = re.sub(r"\(\?<[!=](?:[^()]|\([^()]*\))*\)", "", old).replace(r"\p{L}", "[a-zäöüé]")
-    assert _REWRITABLE.search(data.draw(st.from_regex(plain)))
+    text = data.draw(st.from_regex(plain))  # by `re`, whose words end elsewhere beside unassigned characters
+    assert _REWRITABLE.search(text) or not regex.search(old, text)
 
 
 def test_figures_of_a_long_text_take_no_longer_for_each_word() -> None:

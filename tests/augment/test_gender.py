@@ -194,6 +194,9 @@ CHANGED = {
         ("She's here.", "He's here."),
         ("The girl is playing with her brother.", "He is playing with her brother."),
         ("I met Miss Gray.", "I met Mr Gray."),
+        ("He is her father.", "She is his father."),
+        ("He helped her.", "She helped him."),
+        ("He told her about his mother.", "She told him to his mother."),
     ],
     "de": [
         ("Frau Doktor Meier ist da.", "Herr Doktor Meier ist da."),
@@ -214,6 +217,7 @@ SAME = {
         ("He gave her the book.", "She got the book from him."),
         ("The policewoman left.", "The police officer left."),
         ("A woman and a man sit.", "A man and a woman sit."),
+        ("He helped her.", "She was helped by him."),
         ("It lost its tail.", "Its tail is lost."),
         ("I miss him.", "I miss that man."),
     ],
