@@ -3,9 +3,10 @@
 import inspect
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
+from itertools import groupby
 from threading import Lock
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from augment.view import Edit, Runtime, ViewResult
 NLTK_DOWNLOAD = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """NLTK's message about missing data."""
 PIECES = re.compile(r"\w+|\s+|[^\w\s]")
+WORDS = re.compile(r"\S+")
 TRIAL_SENTENCE = "A man is riding a horse down the street."
 _drawing = Lock()
 """Augmenters draw from generators that all threads share."""
@@ -34,8 +36,8 @@ class Nlpaug(ProtectedTermsView):
 
     A row is "failed" if its text has over `max_length` characters ("too-long"), if the augmenter raises an
     exception (its name is the reason) or returns no text ("no-text"), and "rejected" if the result has a
-    special token that the sentence lacks ("special-token"). Changes within terms to keep, and of white space
-    alone, are undone.
+    special token that the sentence lacks ("special-token"). Of a text with terms to keep, it gets what stands
+    between them, one part at a time. Changes of white space alone are undone.
     """
 
     name = "nlpaug"
@@ -87,51 +89,35 @@ class Nlpaug(ProtectedTermsView):
         if len(text) > self.max_length:
             return ViewResult(None, "failed", "too-long")
         _seed(seed)
+        outputs = dict[tuple[int, int], Any]()
         try:
-            output = self._augmenter.augment(text)
+            for start, end in _free_spans(text, self.protected_spans(text)):
+                outputs[start, end] = self._augmenter.augment(text[start:end])
         except Exception as error:  # any other exception of an augmenter fails the row, not the run
             if is_out_of_memory(error):
                 raise
             return ViewResult(None, "failed", type(error).__name__)
-        view = output[0] if isinstance(output, list) and output else output
-        if not isinstance(view, str) or not view.strip():
-            return ViewResult(None, "failed", "no-text")
+        edits = list[Edit]()
+        for (start, end), output in outputs.items():
+            view = output[0] if isinstance(output, list) and output else output
+            if not isinstance(view, str) or not view.strip():
+                return ViewResult(None, "failed", "no-text")
+            changes = find_edits(text[start:end], view, PIECES.findall)
+            if self.augmenter != "SplitAug":  # whose edits are white space
+                changes = _visible(changes)
+            edits += [edit._replace(start=edit.start + start, end=edit.end + start) for edit in changes]
+        view = apply_edits(text, edits)
         if special_tokens(view) - special_tokens(text):
             return ViewResult(None, "rejected", "special-token")
-        # What is beside kept text stays too, so that nothing is glued to it.
-        spans = [(start - 1, end + 1) for start, end in self.protected_spans(text)]
-        edits = find_edits(text, view, PIECES.findall)
-        if self.augmenter != "SplitAug":  # whose edits are white space
-            edits = _visible(edits)
-        edits = _unkept(edits, spans)
-        if self.augmenter == "SplitAug" and _unspaced(apply_edits(text, edits)) != _unspaced(text):
-            return ViewResult(None, "failed", "kept-text")  # a part of it came twice, or not at all
-        return ViewResult(apply_edits(text, edits), edits=edits) if edits else ViewResult(text, "unchanged")
+        return ViewResult(view, edits=tuple(edits)) if edits else ViewResult(text, "unchanged")
 
 
-def _unkept(edits: Iterable[Edit], spans: Sequence[tuple[int, int]]) -> tuple[Edit, ...]:
-    """The edits outside kept spans, without those of words that move out of such a span or into it."""
-    free = [*edits]
-    undone = [edit for edit in free if touches(spans, edit.start, edit.end)]
-    while undone:
-        free = [edit for edit in free if edit not in undone]
-        lost, gained = (
-            _visible_pieces(edit.old for edit in undone),
-            _visible_pieces(edit.new for edit in undone),
-        )
-        undone = [
-            edit for edit in free if lost & _visible_pieces([edit.new]) or gained & _visible_pieces([edit.old])
-        ]
-    return tuple(free)
-
-
-def _visible_pieces(texts: Iterable[str]) -> set[str]:
-    """The words and signs of texts, without case, which changes where a word moves to."""
-    return {piece for text in texts for piece in PIECES.findall(text.casefold()) if not piece.isspace()}
-
-
-def _unspaced(text: str) -> str:
-    return "".join(text.split())
+def _free_spans(text: str, kept: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Start and end of what stands between kept text and what is written together with it; of a text without, all."""
+    for is_kept, group in groupby(WORDS.finditer(text), lambda word: touches(kept, *word.span())):
+        words = [*group]
+        if not is_kept:
+            yield words[0].start(), words[-1].end()
 
 
 def _visible(edits: Iterable[Edit]) -> tuple[Edit, ...]:
@@ -139,7 +125,7 @@ def _visible(edits: Iterable[Edit]) -> tuple[Edit, ...]:
     visible = []
     for edit in edits:
         old, new = edit.old.strip(), edit.new.strip()
-        if _unspaced(old) != _unspaced(new):
+        if "".join(old.split()) != "".join(new.split()):
             visible.append(edit._replace(new=edit.old.replace(old, new)) if old and new else edit)
     return tuple(visible)
 
