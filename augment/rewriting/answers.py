@@ -18,7 +18,8 @@ REFUSAL = re.compile(
 PREAMBLE = re.compile(
     r"(?:Here(?:['’]s| is| are)|Sure|Certainly|Of course|Okay|OK)\b[^:\n]{0,100}:\s*"
     r"|(?:\w+ )?(?:paraphrased?|rewritten|rewrite|rephrased|translation|translated|contradiction|answer|output|response"
-    r"|sentence|version)(?: \w+){0,2}:\s*",
+    r"|sentence|version)(?: \w+){0,2}:\s*"
+    r"|In other words, ",
     re.IGNORECASE,
 )
 EXPLANATION = re.compile(
@@ -26,6 +27,8 @@ EXPLANATION = re.compile(
     r"|I (?:changed|replaced|used)|In this|The (?:original|new|rewritten) sentence|Let me know)\b",
     re.IGNORECASE,
 )
+ABOUT_IT = re.compile(r"\b(?:this|the) (?:given |original |following |English )?sentence\b", re.IGNORECASE)
+"""Says something of the sentence instead of what it says."""
 ITEM = re.compile(r"(?:\d{1,2}[.)]|[-*•])\s+")
 MARKUP = re.compile(r"\*\*(.+?)\*\*|^#+\s+", re.DOTALL)
 QUOTED = regex.compile(
@@ -75,7 +78,8 @@ def read_answer(answer: str, sentence: str, language: str, *, is_cut: bool = Fal
     quoted = QUOTED.fullmatch(text)
     if quoted and not QUOTED.fullmatch(sentence):
         text = quoted["s"]
-    if any(EXPLANATION.match(part.strip()) for part in sentences(text, language)[1:]):
+    is_about = ABOUT_IT.search(text) and not ABOUT_IT.search(sentence)
+    if is_about or any(EXPLANATION.match(part.strip()) for part in sentences(text, language)[1:]):
         return Answer(None, "explanation")
     if len(sentences(text, language)) > len(sentences(sentence, language)):
         return Answer(None, "several")

@@ -34,6 +34,9 @@ _NAME = regex.compile(
     r"(?<=[^\s.!?…:\"“”‘'«»(\[–—•-]\s)(?!I\b)\p{Lu}[\p{L}\p{M}]*+|\b\p{Lu}{2,}\b|\b\p{L}+\d[\p{L}\d]*+"
 )
 """Words with a capital inside a sentence, acronyms, and letters with digits."""
+QUESTION = regex.compile(r"[?？؟]")
+FEWEST_LETTERS, MOST_TIMES = 20, 1.5
+"""An answer to a sentence of so many letters that has so many times as many has added something."""
 CAPITALISED_NOUNS = ("de", "lb")
 """Languages in which a capital does not tell a name."""
 
@@ -128,13 +131,19 @@ class Rewrite(ProtectedTermsView):
         return ViewResult(text, "unchanged") if view == text else ViewResult(view)
 
     def problem(self, text: str, view: str) -> str | None:
-        """What speaks against an answer, whatever it means: "slots", "names", "repetition", "language", "non-word"."""
+        """What speaks against an answer, whatever it means, in a word, such as "slots", "names" or "longer"."""
         source, target = self.languages()
         if any(text[start:end] not in view for start, end in self.protected_spans(text)):
             return "slots"
         has_names = self.keeps_meaning and source == target not in CAPITALISED_NOUNS and not in_capitals(text)
         if has_names and any(name not in view for name in _NAME.findall(text)):
             return "names"
+        if self.keeps_meaning and source == target:
+            if bool(QUESTION.search(text)) != bool(QUESTION.search(view)):
+                return "question"
+            letters = [sum(map(str.isalpha, side)) for side in (text, view)]
+            if letters[0] >= FEWEST_LETTERS and letters[1] > MOST_TIMES * letters[0]:
+                return "longer"
         if repeats(*([word.text for word in words(side)] for side in (view, text))):
             return "repetition"
         other = source if source != target else "en"
