@@ -8,6 +8,7 @@ TwinviewsError            something failed; exit code 1
 
 import logging
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -42,10 +43,25 @@ class MissingExtraError(InputError):
         return "{} needs an extra that is not installed: pip install 'twinviews[{}]'".format(*self.args)
 
 
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
+
+
 def check_several(texts: object) -> None:
     """Raise InputError for one text where a list of them is due: a string would be taken for its characters."""
     if isinstance(texts, str):
         raise InputError(f"{texts[:60]!r} is one text: give a list of them")
+
+
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """The texts; raises InputError for one string instead of many, and for what is no text."""
+    check_several(texts)
+    if not isinstance(texts, Iterable):
+        raise InputError(f"{texts!r:.60} is no text: give a list of them")
+    for number, text in enumerate(texts := [*texts]):
+        if not isinstance(text, str) or LONE_SURROGATE.search(text):
+            raise InputError(f"text {number} is {ascii(text)[:60]}: give a string of whole characters")
+    return texts
 
 
 UNKNOWN = "unknown parameter"

@@ -42,8 +42,6 @@ SEEN = re.compile(
     "[^\\s\u034f\u061c\u115f\u1160\u180e\u200c-\u200f\u202a-\u202e\u2061-\u206f\u3164\ufe00-\ufe0f]"
 )
 """A character that can be seen."""
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 
 
 class Edit(NamedTuple):

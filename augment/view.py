@@ -12,13 +12,12 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from augment.errors import UNKNOWN, InputError, TwinviewsError, check_several, first_problem
+from augment.errors import UNKNOWN, InputError, TwinviewsError, checked_texts, first_problem
 from augment.meaning.best import BestOf
 from augment.plugins import VIEWS, own_first, plugin_model
 from augment.text.edits import apply_edits
 from augment.types import (
     JSON,
-    LONE_SURROGATE,
     WEIGHTS_PARAMS,
     Edit,
     Runtime,
@@ -193,15 +192,6 @@ def checked_views(view: View, texts: Sequence[str], seeds: Sequence[int]) -> Seq
     return views
 
 
-def checked_texts(texts: Iterable[str]) -> list[str]:
-    """The texts, normalised; raises InputError for one string instead of many, and for what is no text."""
-    check_several(texts)
-    for number, text in enumerate(texts := [*texts]):
-        if not isinstance(text, str) or LONE_SURROGATE.search(text):
-            raise InputError(f"text {number} is {ascii(text)[:60]}: give a string of whole characters")
-    return [*map(normalise, texts)]
-
-
 def make_views(
     texts: Iterable[str], view: str, *, seed: int = 0, device: str = "auto", **options: JSON
 ) -> list[ViewResult]:
@@ -227,6 +217,6 @@ def make_views(
         >>> [view.text for view in make_views(["a small dog runs home", ""], "repeat", seed=4, rate=0.5)]
         ['a small dog dog runs home home', None]
     """
-    normalised = checked_texts(texts)
+    normalised = [*map(normalise, checked_texts(texts))]
     views = loaded_view(ViewSpec(view, options), device)(filter(None, normalised), seed)
     return [views.get(text, ViewResult(None, "failed", "empty")) for text in normalised]

@@ -5,7 +5,7 @@ It needs no pickle.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from scipy.special import softmax
 
-from augment.errors import check_several
+from augment.errors import check_several, checked_texts
 from pipelines.base.console import InputError
 from pipelines.base.files import read_json, write_if_changed
 from trainers.encoders.vectors import Matrix, TextEncoder, unit
@@ -36,16 +36,17 @@ class Classifier:
     bias: Matrix
 
     @classmethod
-    def fit(cls, encoder: TextEncoder, texts: Sequence[str], labels: Sequence[str]) -> Self:
+    def fit(cls, encoder: TextEncoder, texts: Iterable[str], labels: Iterable[str]) -> Self:
         """Fit logistic regression, with the C that is best in five folds, or in as many as every label allows.
 
-        Raises InputError for one text instead of many.
+        Raises InputError for one text instead of many, and for what is no text.
         """
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-        for values in (texts, labels):
-            check_several(values)
+        texts = checked_texts(texts)
+        check_several(labels)
+        labels = [*labels]
         regression = LogisticRegression(C=STRENGTHS[2], max_iter=1_000)
         folds = min(FOLDS, *Counter(labels).values())
         if folds > 1:
@@ -62,16 +63,15 @@ class Classifier:
         arrays = (np.ascontiguousarray(array, np.float32) for array in (weight, bias))
         return cls(encoder, tuple(map(str, fitted.classes_)), *arrays)
 
-    def probabilities(self, texts: Sequence[str]) -> Matrix:
+    def probabilities(self, texts: Iterable[str]) -> Matrix:
         """Return the probability of each label for n texts, (n, labels), in the order of `labels`.
 
-        Raises InputError for one text instead of many.
+        Raises InputError for one text instead of many, and for what is no text.
         """
-        check_several(texts)
-        scores = unit(self.encoder.encode(texts)) @ self.weight.T + self.bias
+        scores = unit(self.encoder.encode(checked_texts(texts))) @ self.weight.T + self.bias
         return np.asarray(softmax(scores, axis=1), np.float32)
 
-    def __call__(self, texts: Sequence[str]) -> list[tuple[str, float]]:
+    def __call__(self, texts: Iterable[str]) -> list[tuple[str, float]]:
         """Return each text's most probable label and its probability."""
         rows = self.probabilities(texts)
         return [

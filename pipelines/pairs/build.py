@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from augment.errors import InputError
-from augment.view import Runtime, ViewSpec, checked_texts, labelled_view, loaded_view, row_id, view_label
+from augment.errors import InputError, checked_texts
+from augment.view import Runtime, ViewSpec, labelled_view, loaded_view, normalise, row_id, view_label
 from pipelines.options import PairsOptions
 from pipelines.pairs.candidates import Candidates, PairCounts, judged_blocks, pairs_batch, pairs_schema
 from pipelines.pairs.filter import Filter, make_filter
@@ -105,7 +105,7 @@ def _dataset(candidates: Candidates, filters: Sequence[Filter], runtime: Runtime
 
 
 def _distinct(sentences: Iterable[str]) -> list[str]:
-    texts = [*dict.fromkeys(text for text in checked_texts(sentences) if text)]
+    texts = [*dict.fromkeys(filter(None, map(normalise, checked_texts(sentences))))]
     if not texts:
         raise InputError("there is no sentence to pair: give some that are not empty")
     return texts

@@ -4,8 +4,10 @@ import csv
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from safetensors.numpy import load_file
 from scipy.special import softmax
@@ -141,6 +143,26 @@ def test_two_labels_have_a_row_each(tiny_bert: Path, sentences: list[str]) -> No
             call("dog a man")
     with pytest.raises(InputError, match="holds no classifier"):
         trainers.Classifier.load("nowhere")
+
+
+def test_texts_come_in_any_iterable_of_strings(tiny_bert: Path) -> None:
+    texts = [f"{word} {end}" for end in "abc" for word in ("dog", "red")]
+    classify = trainers.Classifier.fit(open_encoder(tiny_bert), iter(texts), iter(["x", "y"] * 3))
+    expected = classify(texts)
+    assert len(expected) == len(texts)
+    for given in (iter(texts), pd.Series(texts), np.array(texts), dict.fromkeys(texts).keys()):
+        assert classify(given) == expected
+    assert len(classify({*texts})) == len(texts)
+    wrong: list[tuple[Any, str]] = [
+        ([None], "text 0 is None: give a string"),
+        (["a", float("nan")], "text 1 is nan: give a string"),
+        (["\ud800"], "give a string of whole characters"),
+        (b"dog", "text 0 is 100: give a string"),
+        (None, "None is no text: give a list"),
+    ]
+    for given, message in wrong:
+        with pytest.raises(InputError, match=message):
+            classify(given)
 
 
 @pytest.mark.exhaustive

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from augment.errors import InputError
-from augment.types import LONE_SURROGATE
+from augment.errors import LONE_SURROGATE, InputError
 
 Row: TypeAlias = dict[str, str | None]
 """The cells of a row by what they hold (their roles); None for a missing value."""
