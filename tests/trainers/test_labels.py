@@ -235,6 +235,15 @@ def test_held_back_texts_are_never_trained_on(
     assert " on 85 texts" in shown.out
 
 
+def test_a_table_of_copies_alone_is_said_to_score_nothing(
+    tables: tuple[Path, Path], tiny_bert: Path, capsys: Capsys
+) -> None:
+    Path("held.csv").write_text(Path("own.csv").read_text(encoding="utf-8"), encoding="utf-8")
+    assert train(*options(tiny_bert)[:-1], 1) == 0
+    said = capsys.readouterr().err
+    assert "held.csv: left out: texts that are in own.csv (36): none is left to score on\n" in said
+
+
 def test_so_many_texts_of_each_label_are_drawn() -> None:
     labelled = {f"text {number}": str(number % 3) for number in range(30)} | {"alone": "x"}
     chosen = drawn(labelled, 4, seed=1)

@@ -68,7 +68,8 @@ def labels(options: LabelsOptions) -> None:
     keys = {*map(normalised, labelled)}
     unseen = {text: label for text, label in held_back.items() if normalised(text) not in keys}
     if shared := len(held_back) - len(unseen):
-        note(f"{test}: left out: texts that are in {table} ({shared:,})")
+        rest = "" if unseen else ": none is left to score on"
+        note(f"{test}: left out: texts that are in {table} ({shared:,}){rest}")
     held_back = unseen
     if unknown := {*held_back.values()} - {*labelled.values()}:
         count = counted(len(unknown), "label")
