@@ -31,7 +31,6 @@ from trainers.settings import Training
 MAX_WHITENING_ROWS = 10_000
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 COLUMNS = ("view_a", "view_b", "negative")  # what may have a prompt of its own
-ALIKE = 0.99  # cosines of different texts above which nothing tells them apart
 GROUP = 8  # fewest sentences worth a forward pass of their own
 MOST_GROUPS = 8  # most such passes in a batch
 EVEN = 4  # tokens by which the lengths of a batch differ at most that is not worth splitting
@@ -55,6 +54,8 @@ class Objective(nn.Module):
     """Whether `forward` uses the encoder only through `embed`, so that a batch can be embedded in parts."""
     whitenable = True
     """Whether a linear layer behind the encoder is trained with it."""
+    alike = 0.99
+    """The cosine of different texts above which nothing tells them apart."""
     encoder: Encoder
     # Trainer asks for it, as the second names of shared tensors are in no checkpoint.
     _keys_to_ignore_on_save = None
@@ -211,9 +212,9 @@ class Objective(nn.Module):
         return None
 
     def is_collapsed(self, texts: Sequence[str]) -> bool:
-        """Whether different texts have nearly one direction."""
+        """Whether different texts all have nearly one direction."""
         unit = nn.functional.normalize(self.encode(texts), dim=-1)
-        return bool((unit @ unit.T).min() > ALIKE)
+        return bool((unit @ unit.T).min() > self.alike)
 
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""

@@ -195,7 +195,27 @@ def test_a_total_collapse_is_said_of_the_saved_encoder(
     small = ["--preset", "simcse", *options, "--precision", "fp32", "--steps", "12"]
     assert train("contrastive", *small, "--lr", "0.5", "--out", tmp_path / "high") == 0
     said = capsys.readouterr().err
-    assert "warning: the encoder has collapsed: three different texts have nearly the same vector" in said
+    assert "warning: the encoder has collapsed: 48 different texts all have nearly the same vector" in said
     assert "is that of guessing among 16 texts: lower --lr" in said
     assert train("contrastive", *small, "--lr", "1e-4", "--out", tmp_path / "low") == 0
     assert "warning" not in capsys.readouterr().err
+
+
+def test_a_total_collapse_of_a_masked_language_model_is_said(
+    text_file: Path, tiny_bert: Path, capsys: Capsys
+) -> None:
+    options = ["mlm", "--text", text_file, "--encoder", tiny_bert, "--batch-size", "16", "--max-tokens", "16"]
+    for lr, count in (("0.5", 1), ("1e-4", 0)):
+        assert train(*options, "--precision", "fp32", "--steps", "12", "--lr", lr, "--out", lr) == 0
+        assert capsys.readouterr().err.count("the encoder has collapsed") == count
+
+
+def test_some_texts_that_are_alike_are_no_collapse(
+    sentences: list[str], tiny_bert: Path, capsys: Capsys
+) -> None:
+    """Texts are measured from all over the data, however it begins."""
+    alike = ["a dog", "A dog", "a  dog", *["a dog"] * 100]
+    Path("alike.txt").write_text("\n".join([*alike, *sentences]), encoding="utf-8")
+    options = ["--encoder", tiny_bert, "--batch-size", "16", "--max-tokens", "16", "--steps", "1"]
+    assert train("mirror", "--text", "alike.txt", *options) == 0
+    assert "collapsed" not in capsys.readouterr().err

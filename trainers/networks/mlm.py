@@ -24,6 +24,7 @@ class MaskedLm(Objective):
     masked_lm: nn.Module
     paired = False
     cacheable = False
+    alike = 0.9999  # what masked language models are trained for may leave all cosines above 0.99
 
     def add_helpers(self) -> None:
         """Note the special tokens; raises InputError for a tokenizer without a mask."""
@@ -83,10 +84,6 @@ class MaskedLm(Objective):
         loss = nn.functional.cross_entropy(logits, targets, reduction="sum") / count
         accuracy = (logits.detach().argmax(dim=-1) == targets).float().sum() / count
         return {"loss": loss, "accuracy": accuracy, "vectors": vectors[:, 0].detach()}
-
-    def is_collapsed(self, texts: Sequence[str]) -> bool:
-        """Whether the encoder has collapsed: its vectors of texts are not what is trained."""
-        return False
 
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; loaded by sentence-transformers, it is the encoder with its pooling."""

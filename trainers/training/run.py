@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trainers.training.fit import Fitted
 
 CARD = Path(__file__).with_name("card.md")  # the template of the model card
-SOME = 100  # rows among which different texts are looked for
+SOME = 64  # rows, spread over the data, whose texts are encoded to see whether they are told apart
 NEAR_CHANCE = 0.01  # nats between a loss and that of guessing
 FEW = 10  # optimiser steps; fewer hardly change an encoder
 
@@ -205,9 +205,10 @@ def _train(plan: Plan, request: Request, out: Path) -> None:
 
 def _signs_of_collapse(objective: Objective, examples: Examples, fitted: "Fitted") -> Iterator[str]:
     """Yield how a trained encoder, as it is saved, shows that it tells no text from another."""
-    texts = list(dict.fromkeys(examples.left[:SOME]))[:3]
-    if fitted.steps and len(texts) == 3 and objective.is_collapsed(texts):
-        yield "the encoder has collapsed: three different texts have nearly the same vector"
+    apart = 1 + len(examples) // SOME
+    texts = list(dict.fromkeys(examples.left[::apart]))
+    if fitted.steps and len(texts) > 2 and objective.is_collapsed(texts):
+        yield f"the encoder has collapsed: {len(texts)} different texts all have nearly the same vector"
     loss, chance = fitted.last["loss"], objective.chance_loss()
     if chance is not None and abs(loss - chance) < NEAR_CHANCE:
         yield f"the last loss, {loss:.2f}, is that of guessing among {math.exp(chance):.0f} texts"
