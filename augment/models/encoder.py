@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from augment.errors import InputError, one_line, warn_once
 from augment.models.device import quiet_transformers
-from augment.models.loading import FROM_PYTHON, WEIGHT_OPTIONS, check_length, check_weights, loading
+from augment.models.loading import NOT_RUN, WEIGHT_OPTIONS, check_length, check_weights, loading
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -32,7 +32,7 @@ def load_encoder(path: Path, device: str | None) -> "SentenceTransformer":
     for text in (text for text in warned if not EXPECTED.search(text)):
         if NOT_BUILT.search(text):
             problem = f"{what} is not built as its files say ({one_line(text, 160)})"
-            raise InputError(f"{problem}: if that is code of its own, {FROM_PYTHON}")
+            raise InputError(f"{problem}: if it has {NOT_RUN}, take another")
         warn_once("%s: %s", what, one_line(text, 200))
     check_weights(encoder, what)
     for module in encoder.modules():

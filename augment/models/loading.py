@@ -15,7 +15,7 @@ WEIGHT_OPTIONS = {"dtype": "float32", "weights_only": True}
 """How weights are read, from a pickle where there is nothing else: as numbers; no code in it is run."""
 OWN_CODE = "trust_remote_code"
 """The option that libraries name if a model has code of its own."""
-FROM_PYTHON = "judge(SentenceTransformer(..., trust_remote_code=True), table), from Python, runs it"
+NOT_RUN = "code of its own, which is not run here"
 PICKLED = "a pytorch_model.bin that is damaged, or more than weights; nothing in it was run"
 
 
@@ -32,7 +32,7 @@ def loading(what: str, folder: Path, advice: str = "get its files again") -> Ite
         if "ignore_mismatched_sizes" in str(error):  # what transformers says instead of the cause
             reason = "its weights have other sizes than its config.json says"
         if OWN_CODE in str(error):
-            reason, advice = "it has code of its own, which is not run here", FROM_PYTHON
+            reason, advice = f"it has {NOT_RUN}", "take another"
         # Torch's own message about a refused pickle says how to run it.
         if isinstance(error, UnpicklingError) or (
             is_all_pickled and isinstance(error, EOFError | LookupError)

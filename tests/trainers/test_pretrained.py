@@ -24,6 +24,7 @@ from augment.models.encoder import load_encoder
 from augment.models.weights import find_encoder
 from pipelines.base.console import InputError, TwinviewsError
 from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
+from trainers.encoders.functions import open_encoder
 from trainers.encoders.linear import fit_linear
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
@@ -169,10 +170,11 @@ def test_code_of_its_own_is_not_run_and_the_way_is_said(tiny_bert: Path, tmp_pat
     config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config", "AutoModel": "mine.Model"}}
     (mapped / "config.json").write_text(json.dumps(config))
     for folder in (own, mapped):
-        refused(
-            r"has code of its own, .*: judge\(SentenceTransformer\(..., trust_remote_code=True\), table\)",
-            folder,
-        )
+        refused(r"has code of its own, which is not run here\): take another$", folder)
+        with pytest.raises(
+            InputError, match=r": take another; judge\(SentenceTransformer\(..., trust_remote_code"
+        ):
+            open_encoder(folder)
 
 
 def test_the_inner_folder_of_an_encoder_is_sent_to_it(tiny_bert: Path, tmp_path: Path) -> None:

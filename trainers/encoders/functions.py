@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from augment.models.loading import NOT_RUN
 from pipelines.base.console import InputError
 from pipelines.base.files import sha256_of
 from trainers.encoders.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Encoder: TypeAlias = "str | Path | SentenceTransformer | Callable[[list[str]], Any]"
 
 FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+FROM_PYTHON = "judge(SentenceTransformer(..., trust_remote_code=True), table), from Python, runs it"
 # of what a function lacks
 DEFAULTS = {
     "pooling": None,
@@ -98,7 +100,12 @@ def open_encoder(encoder: Encoder, **options: Any) -> TextEncoder:  # noqa: ANN4
     if Path(name).expanduser().is_dir() or not FUNCTION.fullmatch(name):
         from trainers.encoders.model import load_model
 
-        return load_model(name, **options)
+        try:
+            return load_model(name, **options)
+        except InputError as error:
+            if NOT_RUN not in str(error):
+                raise
+            raise InputError(f"{error}; {FROM_PYTHON}") from None
     for option, default in DEFAULTS.items():
         if (value := options.get(option, default)) != default:
             flag = f"--{option.replace('_', '-')}"
