@@ -182,8 +182,8 @@ def test_the_default_is_what_augment_writes(tmp_path: Path) -> None:
         (Dataset.from_dict({"text": [1, 2]}), "has no column 'text' of strings"),
         (Dataset.from_dict({"words": ["a"]}), r"has no column 'text' of strings, only \['words'\]"),
         (
-            DatasetDict(train=Dataset.from_dict({"text": ["a"]})),
-            "has no column 'text' of strings, only {'train'",
+            DatasetDict(train=Dataset.from_dict({"text": ["a"]}), test=Dataset.from_dict({"text": ["b"]})),
+            "folder has 2 splits: give those you mean, of .*folder/train, .*folder/test",
         ),
         (Dataset.from_dict({"text": [" ", None]}), "holds no sentence"),
     ],
@@ -192,9 +192,20 @@ def test_the_default_is_what_augment_writes(tmp_path: Path) -> None:
 def test_a_folder_without_sentences_is_one_line(
     tmp_path: Path, dataset: Dataset | DatasetDict, message: str
 ) -> None:
-    refused("is not a dataset folder", text=tmp_path)
+    refused("neither a `Dataset` directory", text=tmp_path)
     dataset.save_to_disk(str(tmp_path / "folder"))
     refused(message, text=tmp_path / "folder")
+
+
+def test_of_a_dataset_with_one_split_that_is_read(tmp_path: Path) -> None:
+    DatasetDict(train=Dataset.from_dict({"text": ["a", "b"]})).save_to_disk(str(tmp_path / "dd"))
+    assert list(read(text=tmp_path / "dd").texts) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["c.srt", "c.VTT", "c.eml", "c.mbox", "c.pdf", "c.xlsx", "c.srt.gz"])
+def test_text_is_refused_by_the_endings_that_ingest_refuses(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("1\n00:00:01,000 --> 00:00:02,000\nA dog runs.\n")
+    refused(rf"{name} is not read: save it as CSV, text or HTML, or rename it", text=tmp_path / name)
 
 
 def test_every_line_end_ends_a_sentence_and_a_limit_is_of_sentences(tmp_path: Path) -> None:

@@ -13,15 +13,14 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from augment.errors import one_line
 from pipelines.base.console import InputError, note
+from pipelines.base.tables.sources import TEXT_FORMATS, format_of, load_named
 from pipelines.storage import pair_files as pairs
 from trainers.files import file_lines
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-TABLES = (".csv", ".tsv", ".json", ".jsonl")
 STRINGS = ("string", "large_string")
 # the names of their columns, as sentence-transformers mines them
 NEGATIVE = re.compile(rf"{pairs.NEGATIVE}(_\d+)?")
@@ -135,7 +134,7 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
         raise InputError(
             f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first"
         )
-    if path.name.lower().removesuffix(".gz").endswith(TABLES) and path.is_file():
+    if path.is_file() and format_of(str(path)) not in (None, *TEXT_FORMATS):
         raise InputError(
             f"{path} is a table, not one sentence a line: run `augment ingest {path}` and give its folder"
         )
@@ -151,18 +150,9 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
 
 
 def _dataset_texts(path: Path) -> Texts:
-    from datasets import Dataset, load_from_disk
-
     pairs.check_dataset(path)
-    try:
-        rows = load_from_disk(str(path))
-    except (OSError, ValueError) as error:
-        reason = one_line(error, 200)
-        raise InputError(
-            f"{path} is not a dataset folder ({reason}): run `augment ingest` to make one"
-        ) from None
-    column = rows.features.get("text") if isinstance(rows, Dataset) else None
-    if getattr(column, "dtype", "") not in STRINGS:
+    rows = load_named(str(path))
+    if getattr(rows.features.get("text"), "dtype", "") not in STRINGS:
         raise InputError(
             f"{path} has no column 'text' of strings, only {rows.column_names}: run `augment ingest`"
         )

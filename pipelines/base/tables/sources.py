@@ -108,16 +108,21 @@ def check_source(name: str, spool: Path, format: Format | None = None, *, is_tab
     return Source(label, path, format or _find_format(label, path, is_table=is_table), digest, Counter())
 
 
-def _find_format(label: str, path: Path, *, is_table: bool) -> Format:
-    """The format by a name's ending, or else of a table by its first line."""
-    ending = Path(label.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
-    format = ENDINGS.get(ending)
-    if format and not (is_table and format in DELIMITED):
-        return format
+def format_of(name: str) -> Format | None:
+    """The format that a name's ending says; raises InputError for one of office and mail programs."""
+    ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
     if OFFICE_ENDING.fullmatch(ending):
         raise InputError(
-            f"{label} is not read: save it as CSV, text or HTML, or give --format if its ending is wrong"
+            f"{name} is not read: save it as CSV, text or HTML, or rename it if its ending is wrong"
         )
+    return ENDINGS.get(ending)
+
+
+def _find_format(label: str, path: Path, *, is_table: bool) -> Format:
+    """The format by a name's ending, or else of a table by its first line."""
+    format = format_of(label)
+    if format and not (is_table and format in DELIMITED):
+        return format
     with path.open("rb") as stream:
         start = stream.read(6)
     if format := next((format for mark, format in MAGIC.items() if start.startswith(mark)), None):
@@ -172,7 +177,8 @@ def _load_saved(path: Path) -> Any:  # noqa: ANN401 - a datasets.Dataset
     try:
         saved = load_from_disk(str(path))
     except Exception as error:  # the library's errors have no common root
-        raise InputError(f"cannot load {str(path)!r} ({describe(error)}): save it again") from None
+        advice = "save it again, or run `augment ingest` to make one"
+        raise InputError(f"cannot load {str(path)!r} ({describe(error)}): {advice}") from None
     if not isinstance(saved, DatasetDict):
         return saved
     if len(saved) == 1:
