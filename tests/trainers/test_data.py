@@ -9,7 +9,7 @@ from small_trainings import write_columns, write_pairs
 
 from pipelines.base.console import InputError
 from trainers.data.examples import Examples, Texts
-from trainers.data.reading import KINDS, read_examples, read_words
+from trainers.data.reading import KINDS, numbers_in, read_examples, read_words
 from trainers.settings import DataOptions, data_keys
 
 NAMES = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
@@ -206,6 +206,21 @@ def test_of_a_dataset_with_one_split_that_is_read(tmp_path: Path) -> None:
 def test_text_is_refused_by_the_endings_that_ingest_refuses(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("1\n00:00:01,000 --> 00:00:02,000\nA dog runs.\n")
     refused(rf"{name} is not read: save it as CSV, text or HTML, or rename it", text=tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        ("40 960 1,000", [40, 960, 1000]),
+        ("-1,000 12,500 7", [-1000, 12500, 7]),
+        ("0,250 1,000", [0.25, 1.0]),
+        ("1,000 2,5 3", [1.0, 2.5, 3.0]),
+        ("1,000 1234,500", [1.0, 1234.5]),
+        ("1,000% 5%", [1000, 5]),
+    ],
+)
+def test_a_comma_is_one_of_thousands_where_every_one_can_be(cells: str, numbers: list[float]) -> None:
+    assert numbers_in(cells.split())[0] == numbers
 
 
 def test_every_line_end_ends_a_sentence_and_a_limit_is_of_sentences(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ KINDS = (
 Scale = tuple[float, float]
 PERCENT: Scale = (0.0, 100.0)
 DECIMAL_COMMA = re.compile(r"[-+]?\d*(,\d+)?")
+THOUSANDS = re.compile(r"[-+]?(\d+|[1-9]\d{0,2},\d{3})")
 Spellings: TypeAlias = Mapping[str, str]
 """The columns of a table that the user names, by what they hold."""
 
@@ -161,14 +162,16 @@ def _layout(path: Path, table: Table) -> tuple[dict[str, str], Scale]:
 def numbers_in(cells: Sequence[str]) -> tuple[list[float], bool]:
     """Return the finite numbers that cells hold, else NaN, and whether they are percents.
 
-    Decimal commas and percent signs are read where all cells with a digit have them.
+    Commas and percent signs are read where all cells with a digit may have them: commas are decimal ones unless
+    each stands as one before thousands does.
     """
     filled = [cell for cell in cells if any(map(str.isdigit, cell))]
     is_percent = bool(filled) and all(cell.endswith("%") for cell in filled)
     if is_percent:
         cells, filled = ([cell.removesuffix("%").rstrip() for cell in of] for of in (cells, filled))
     if all(map(DECIMAL_COMMA.fullmatch, filled)):
-        cells = [cell.replace(",", ".") for cell in cells]
+        point = "" if all(map(THOUSANDS.fullmatch, filled)) else "."
+        cells = [cell.replace(",", point) for cell in cells]
     return [*map(number_in, cells)], is_percent
 
 
