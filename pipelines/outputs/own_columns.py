@@ -21,14 +21,19 @@ ADDED = ("view", "status")
 def with_own_columns(dataset: Dataset, spool: Path) -> Dataset:
     """A view as the rows of the tables that its sentences were ingested from: their columns, then `view` and `status`.
 
-    Rows of one text have its view each; those of no sentence have none. All of it is in memory, and then in the
-    folder `spool`. Raises InputError if this is no view, or a table is gone or has changed.
+    Rows of one text have its view each; those of no sentence have none. Columns are text. All of it is in memory,
+    and then in the folder `spool`. Raises InputError if this is no view, its sentences are parts of rows, or a
+    table is gone or has changed.
     """
     plan = dataset.plan
     sentences = read_plan(resolve_path(plan.inputs[0].name)) if plan.kind == "view" else None
     if sentences is None:
         raise InputError(f"--carry: {dataset.path} is no view of sentences that are there: leave it out")
     params = sentences.params
+    if params.get("split"):
+        raise InputError(
+            "--carry: its sentences are parts of the tables' rows (--split): ingest these without it"
+        )
     options = IngestOptions(sources=[], column=params["column"], label_column=params["label_column"])
     rows, views = list[Row](), _views(dataset)
     for item in sentences.inputs:

@@ -70,6 +70,10 @@ def test_a_view_is_exported_beside_the_columns_of_the_own_table(augment: Augment
         for row in exported:
             assert (row["view"], row["status"]) == views.get(row["body"].strip(), ("", ""))
     assert "nothing done" in augment(*made[2][:-1]).out
+    split = ["ingest", "own.csv", "--column", "body", "--split", "sentences", "--out", "parts"]
+    for command in (split, ["repeat", "parts", "--out", "of-parts"]):
+        assert augment(*command).code == 0
+    is_refused(augment("export", "of-parts", "--to", "csv", "--carry"), "parts of the tables' rows")
     is_refused(augment("export", "data/sentences", "--carry"), "data/sentences is no view of sentences")
     Path("own.jsonl").write_text(json.dumps({"body": "a dog", "status": "ok"}), encoding="utf-8")
     is_refused(
