@@ -93,6 +93,9 @@ POLICIES: dict[str, Callable[[Sentence, ViewPairs], list[Candidate]]] = {
 }
 """Policies of a sentence and what belongs to it; for `best`, a judge ranks the candidates."""
 
+UNGUARDED = frozenset(["import-views", "mlm-fill", "nlpaug"])
+"""Views that can say another gender than their sentence; the others look for it themselves, or cannot."""
+
 
 def _rank(rows: Sequence[list[Candidate]], sentences: Sequence[Sentence], judge: Judge) -> None:
     """Put the candidate that is closest to its sentence in meaning first; the others are spares."""
@@ -217,11 +220,15 @@ def check_views(policy: str, views: Mapping[str, ViewSpec], negative: Mapping[st
 
 
 def usual_filters(policy: str, views: Iterable[str], given: Sequence[str]) -> list[str]:
-    """Filters for pairs of views with these names, if they are not among those given: no echoes, and paraphrases."""
+    """Filters for pairs of views with these names, if they are not among those given.
+
+    They drop echoes, another gender where no view looks for it, and what is no paraphrase.
+    """
     names = {text.partition(":")[0] for text in given}
     # The sentence itself is what these are for: dropout makes the view.
     usual = {
         "identical": policy != "self" and "identity" not in views,
+        "gender": policy in ("best", "bsl", "original") and not UNGUARDED.isdisjoint(views),
         "paraphrase": any(map(is_round_trip, views)),
     }
     return [name for name, is_used in usual.items() if is_used and name not in names]

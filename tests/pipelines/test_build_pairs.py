@@ -120,9 +120,11 @@ WRITTEN = {SENTENCES[0]: ["a1", "a2", "a3", "a4", "a5"], SENTENCES[1]: ["b1"]}
 """Five views of the first sentence, one of the second, none of the third."""
 
 
-def import_written(augment: Augment, by: str, written: Mapping[str, Sequence[str]]) -> None:
+def import_written(
+    augment: Augment, by: str, written: Mapping[str, Sequence[str]], sentences: Sequence[str] = SENTENCES
+) -> None:
     """Ingest the sentences, and import the views that were written for some of them."""
-    Path("three.txt").write_text("\n".join(SENTENCES) + "\n")
+    Path("three.txt").write_text("\n".join(sentences) + "\n")
     rows = [json.dumps({"text": text, "view": view}) for text, views in written.items() for view in views]
     Path(f"{by}.jsonl").write_text("\n".join(rows) + "\n")
     assert augment("import-views", "three.txt", "--file", f"{by}.jsonl", "--by", by).code == 0
@@ -161,6 +163,17 @@ def test_imported_lines_that_match_no_sentence_are_said(augment: Augment, folder
     assert json.loads(done.out)["reasons"] == {"empty": 1, "missing": 1}
     views = datasets.load_from_disk("data/views/import-views-x")["view"][:]
     assert views == ["It runs.", "He greeted her.", None, "First line.\nSecond line.", None]
+
+
+def test_an_imported_view_of_another_gender_is_no_pair(augment: Augment, folder: Path) -> None:
+    views = {SENTENCES[0]: ["The dog runs to his house."], SENTENCES[1]: ["A cat is asleep."]}
+    views |= {"She runs to her house.": ["He runs to his house."]}
+    import_written(augment, "x", views, sentences=[*views])
+    build = ["build-pairs", "--pairs", "original", "--view", "import-views-x"]
+    assert augment(*build).code == 0
+    assert [row["text"] for row in rows_of("data/pairs.arrow")] == [*views][:2]
+    assert augment(*build, "--no-default-filters", "--overwrite").code == 0
+    assert len(rows_of("data/pairs.arrow")) == 3
 
 
 def sides_of(path: str) -> list[tuple[str, str]]:

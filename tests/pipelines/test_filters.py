@@ -86,6 +86,9 @@ RATIO, REPEATS = "length ratio too high", "repetition in view_b"
         ("length-ratio", "Two dogs are running on the beach.", "两只狗在海滩上跑。", None),
         ("length-ratio", "两只狗在跑。", "狗", RATIO),
         ("length-ratio", "", "a", RATIO),
+        ("gender", "Her husband is here.", "His husband is here.", "synonym changes a gender"),
+        ("gender", "Her husband is here.", "Her spouse is here.", None),
+        ("gender", "She is his mother.", "He is her mother.", "synonym changes a gender"),
         ("repetition", "नमस्ते", "किताबें मेज़ पर हैं", None),
         ("repetition", "नमस्ते", "वह घर गया और वह घर गया", REPEATS),
         ("repetition", "A man walks.", "A man walks and a man walks.", REPEATS),
@@ -334,7 +337,7 @@ def test_minhash_estimates_the_jaccard_similarity(seed: int, share: float) -> No
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("nope", "unknown filter 'nope': choose one of chrf, identical"),
+        ("nope", "unknown filter 'nope': choose one of chrf, gender, identical"),
         ("chrf:min", "'min' is not key=value"),
         ("chrf:min=x", "min='x': input should be a valid number"),
         ("chrf:min=nan", "min='nan'"),

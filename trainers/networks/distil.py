@@ -1,5 +1,6 @@
 """What distillation trains: a student, by a teacher's relations to a queue, or by its vectors."""
 
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -196,7 +197,7 @@ def expectation(pairs: int, has_text: bool) -> str:
         >>> expectation(45_678, has_text=False)
         'of 30,000 pairs, German had 76.77 on STS-B and 69.10 against the English sentences (docs/language.md)'
     """
-    measured = max((number for number in GERMAN if number <= pairs), default=min(GERMAN))
+    measured = min(GERMAN, key=lambda number: abs(math.log(number / pairs)))
     own, against = (GERMAN | WITH_TEXT if has_text else GERMAN)[measured]
     is_helped = measured in WITH_TEXT and not has_text
     advice = "; plain text of the language, --text, would help" if is_helped else ""
