@@ -163,7 +163,8 @@ class View(BaseModel):
         draws: How many texts that encoder then chooses from by default.
         floor: The least similarity to its sentence, in [0, 1], that the bundled encoder must then find.
         judged: Of how many texts, those of the closest words, it compares more than the words (None: of all).
-        guarded: Whether its rules and its floor hold for a single text too, which is then none rather than a wrong one.
+        guarded: Whether its rules and its floor hold for a single text too, which is then none rather than a
+            wrong one.
         judged_at_once: How many sentences' texts are drawn before the rules and the encoder choose among them.
         ranks: Whether the text of the closest meaning is taken, not the first one drawn, and rather the
             sentence

@@ -49,7 +49,7 @@ def changes_gender(sentence: str, text: str, language: str) -> bool:
 
 
 def _is_swapped(sentence: str, text: str) -> bool:
-    """Whether "he" and "she" have changed places among the same other words; with other words that can be right."""
+    """Whether "he" and "she" have changed places among the same other words; among others that can be right."""
     orders, others = [], []
     for side in (sentence, text):
         pronouns = [match for match in _pattern("en").finditer(side) if match.lastgroup in ("she", "he")]

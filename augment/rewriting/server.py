@@ -72,8 +72,8 @@ class Server:
     def write(self, prompts: Sequence[str], seeds: Sequence[int], read: Read) -> Generator[Answer]:
         """The answer to each prompt, as `read` takes it from row, text and whether it was cut.
 
-        The next ones are asked for meanwhile. Raises TwinviewsError after `MOST_FAILURES` requests in a row that
-        failed.
+        The next ones are asked for meanwhile. Raises TwinviewsError after `MOST_FAILURES` failed requests in a
+        row.
         """
 
         def answer(row: int) -> Answer:

@@ -74,10 +74,10 @@ SPEECH_TAG = regex.compile(
     r"(?:said|says|ask(?:s|ed)|repl(?:ies|ied)|answer(?:s|ed)|exclaim(?:s|ed)|cr(?:ies|ied)|shout(?:s|ed)|"
     r"whisper(?:s|ed)|yell(?:s|ed)|scream(?:s|ed)|call(?:s|ed)|mutter(?:s|ed)|murmur(?:s|ed)|mumbled|added|"
     r"wonder(?:s|ed)|demand(?:s|ed)|inquired|insisted|continued|repeated|interrupted|gasped|laughed|sighed|"
-    r"agree[sd]|announce[sd]|barked|begged|bellowed|chuckled|commented|complained|declare[sd]|explain(?:s|ed)|giggled|"
-    r"groaned|growled|grumbled|hissed|joked|moaned|nodded|objected|observed|pleaded|pleads|promised|protest(?:s|ed)|"
-    r"queried|remark(?:s|ed)|respond(?:s|ed)|retorted|roared|shrieked|smiled|snapped|sobbed|stammered|suggest(?:s|ed)|"
-    r"teased|thought|urged|wailed|warn(?:s|ed)|wept)\b"
+    r"agree[sd]|announce[sd]|barked|begged|bellowed|chuckled|commented|complained|declare[sd]|explain(?:s|ed)|"
+    r"giggled|groaned|growled|grumbled|hissed|joked|moaned|nodded|objected|observed|pleaded|pleads|promised|"
+    r"protest(?:s|ed)|queried|remark(?:s|ed)|respond(?:s|ed)|retorted|roared|shrieked|smiled|snapped|sobbed|"
+    r"stammered|suggest(?:s|ed)|teased|thought|urged|wailed|warn(?:s|ed)|wept)\b"
 )
 """Who says it in English, where that begins with a capital."""
 DASHED_TAG = regex.compile(r"[—–-]\s*\p{Ll}")

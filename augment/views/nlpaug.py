@@ -113,7 +113,7 @@ class Nlpaug(ProtectedTermsView):
 
 
 def _free_spans(text: str, kept: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Start and end of what stands between kept text and what is written together with it; of a text without, all."""
+    """Start and end of what stands between kept text, with what is glued to that; of a text without any, all."""
     for is_kept, group in groupby(WORDS.finditer(text), lambda word: touches(kept, *word.span())):
         words = [*group]
         if not is_kept:

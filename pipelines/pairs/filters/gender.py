@@ -5,7 +5,7 @@ from pipelines.pairs.filter import PairColumns, SideFilter
 
 
 class Gender(SideFilter):
-    """It reads English, German and French views of sentences of their language, as round trips are read when made."""
+    """It reads English, German and French views of sentences of their language."""
 
     def reasons(self, pairs: PairColumns, side: str) -> list[str | None]:
         """Drop texts whose pronouns or persons have lost one gender and gained the other."""
