@@ -76,11 +76,12 @@ def test_two_columns_of_a_table_are_pairs(augment: Augment, name: str) -> None:
 
 def test_a_third_column_is_the_negative(augment: Augment) -> None:
     """Triplets that differ in their negative alone are several, and one may have none."""
-    rows = ["q,p,n", "q,p,m", "q,p,n", "r,s,", ",p,n"]
+    rows = ["q,p,n", "q,p,m", "q,p,n", "r,s,", ",p,n", "q,p,q", "q,o,o"]
     Path("t.csv").write_text("\n".join(["anchor,positive,negative", *rows]))
     build = ("build-pairs", "t.csv", "--pairs", "columns", "--columns")
     counts = json.loads(augment(*build, "anchor,positive,negative", "--json").out)
-    assert counts["dropped"] == {"exact duplicate": 1, "empty anchor or positive": 1}
+    empty, own = "empty anchor or positive", "negative identical to its pair"
+    assert counts["dropped"] == {"exact duplicate": 1, empty: 1, own: 2}
     triplets = [(row["view_a"], row["view_b"], row["negative"]) for row in rows_of("data/pairs.arrow")]
     assert triplets == [("q", "p", "n"), ("q", "p", "m"), ("r", "s", None)]
     named = augment(*build, "negative,positive,anchor", "--out", "named.arrow")

@@ -1,6 +1,7 @@
 """Drop pairs whose two sides are the same text but for case, white space and punctuation marks.
 
-A sentence that is paired with itself, whose second view dropout makes, is kept.
+So are those of which a side is the negative. A sentence that is paired with itself, whose second view dropout
+makes, is kept.
 """
 
 import string
@@ -18,6 +19,7 @@ PUNCTUATION = regex.compile(
 """Marks that only give a text its structure. What is read aloud counts: C++, 5%, x < 3, -2, 3.5."""
 IGNORED = string.punctuation.encode() + bytes(code for code in range(128) if chr(code).isspace())
 SAME, ALIKE = "identical pair", "identical but for case and punctuation"
+OWN_NEGATIVE = "negative identical to its pair"
 LOWER = bytes(range(256)).lower()
 
 
@@ -36,8 +38,12 @@ class Identical(Filter):
             SAME if a == b else ALIKE if x == y and not self.exact and _words(a) == _words(b) != [] else None
             for a, b, x, y in rows
         ]
-        are_one = pairs.strings("is_itself")
-        return Verdicts([None if is_one else reason for is_one, reason in zip(are_one, reasons, strict=True)])
+        reasons = [
+            None if is_one else reason
+            for is_one, reason in zip(pairs.strings("is_itself"), reasons, strict=True)
+        ]
+        negatives = zip(pairs.strings("negative"), *sides, reasons, strict=True)
+        return Verdicts([OWN_NEGATIVE if text in (a, b) else reason for text, a, b, reason in negatives])
 
 
 def _letters(texts: Sequence[str]) -> list[bytes]:
