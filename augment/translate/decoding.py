@@ -18,6 +18,10 @@ _DECODE = re.compile(
 _SPECIAL_TOKENS = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 
 
+USUAL_LENGTH = 1.0
+"""`Decoding.length` within which most outputs end, or turn out to be loops."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decoding:
     """How a text is drawn from a translation model."""
@@ -38,12 +42,12 @@ class Decoding:
     def retry(self) -> "Decoding":
         """How to decode after a bad first text: a new sample, or all beams' best good text.
 
-        Loops are not forbidden.
+        Loops are not forbidden, but cut at the usual length: most of what is decoded again are such.
         """
         if self.sampled:
             return self
         beams = max(4, self.num_beams)
-        return replace(self, num_beams=beams, hypotheses=beams, repetition_penalty=1.05)
+        return replace(self, num_beams=beams, hypotheses=beams, repetition_penalty=1.05, length=USUAL_LENGTH)
 
 
 def parse_decoding(decode: str) -> Decoding:

@@ -17,7 +17,7 @@ import regex
 from augment.models.device import pack, padded, resolve_engine
 from augment.models.loading import loading
 from augment.text.sentences import sentences
-from augment.translate.decoding import Decoding, Vocabulary
+from augment.translate.decoding import USUAL_LENGTH, Decoding, Vocabulary
 from augment.view import row_seed
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
 CJK = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\u3001-\u303f\u30fb-\u30fc\uff01-\uff65]")
 """Characters of Chinese and Japanese, with no space before or after them."""
-USUAL_LENGTH = 1.0
-"""`Decoding.length` within which most outputs end, or turn out to be loops."""
 
 
 NOTHING = "nothing-to-translate"
