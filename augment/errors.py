@@ -36,6 +36,10 @@ class OtherOutputError(InputError):
     """An output of this program is there already, made with other options."""
 
 
+class OwnCodeError(InputError):
+    """A model needs code of its own, which is never run here."""
+
+
 class MissingExtraError(InputError):
     """An optional dependency is missing: `MissingExtraError("--filter language", "lid")` needs the extra "lid"."""
 

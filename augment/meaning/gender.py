@@ -45,7 +45,8 @@ def changes_gender(sentence: str, text: str, language: str) -> bool:
     new = _genders(text, sentence, language)
     she, he, woman, man = (new[kind] - old[kind] for kind in ("she", "he", "woman", "man"))
     is_changed = she * he < 0 or woman * man < 0 or (she + woman) * (he + man) < 0
-    return is_changed or (language == "en" and new == old and _is_swapped(sentence, text))
+    has_both = language == "en" and new == old and old["she"] > 0 and old["he"] > 0
+    return is_changed or (has_both and _is_swapped(sentence, text))
 
 
 def _is_swapped(sentence: str, text: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augment.errors import InputError, one_line, warn_once
+from augment.errors import InputError, OwnCodeError, one_line, warn_once
 from augment.models.device import quiet_transformers
 from augment.models.loading import NOT_RUN, WEIGHT_OPTIONS, check_length, check_weights, loading
 
@@ -32,7 +32,7 @@ def load_encoder(path: Path, device: str | None) -> "SentenceTransformer":
     for text in (text for text in warned if not EXPECTED.search(text)):
         if NOT_BUILT.search(text):
             problem = f"{what} is not built as its files say ({one_line(text, 160)})"
-            raise InputError(f"{problem}: if it has {NOT_RUN}, take another")
+            raise OwnCodeError(f"{problem}: if it has {NOT_RUN}, take another")
         warn_once("%s: %s", what, one_line(text, 200))
     check_weights(encoder, what)
     for module in encoder.modules():

@@ -6,7 +6,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-from augment.errors import InputError, describe, is_out_of_memory
+from augment.errors import InputError, OwnCodeError, describe, is_out_of_memory
 from augment.models.device import quiet_transformers
 
 LEAST_TOKENS = 3
@@ -32,7 +32,7 @@ def loading(what: str, folder: Path, advice: str = "get its files again") -> Ite
         if "ignore_mismatched_sizes" in str(error):  # what transformers says instead of the cause
             reason = "its weights have other sizes than its config.json says"
         if OWN_CODE in str(error):
-            reason, advice = f"it has {NOT_RUN}", "take another"
+            raise OwnCodeError(f"{what} cannot be loaded (it has {NOT_RUN}): take another") from None
         # Torch's own message about a refused pickle says how to run it.
         if isinstance(error, UnpicklingError) or (
             is_all_pickled and isinstance(error, EOFError | LookupError)

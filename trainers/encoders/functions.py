@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from augment.models.loading import NOT_RUN
+from augment.errors import OwnCodeError
 from pipelines.base.console import InputError
 from pipelines.base.files import sha256_of
 from trainers.encoders.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
@@ -102,9 +102,7 @@ def open_encoder(encoder: Encoder, **options: Any) -> TextEncoder:  # noqa: ANN4
 
         try:
             return load_model(name, **options)
-        except InputError as error:
-            if NOT_RUN not in str(error):
-                raise
+        except OwnCodeError as error:
             raise InputError(f"{error}; {FROM_PYTHON}") from None
     for option, default in DEFAULTS.items():
         if (value := options.get(option, default)) != default:
